@@ -9,11 +9,13 @@ mod preparer;
 mod progress;
 mod run_executor;
 mod shown;
+mod wait_graph;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, is_same, located};
+pub(crate) use preparer::{AFTER_FAILURE, CLOSED, Preparer, Wrong, deadlock_budget, located};
 pub(crate) use run_executor::panic_text;
+pub(crate) use wait_graph::WaitGraph;
 
 use crate::cost::{peak_memory_mib, resident_memory_mib};
 use crate::estimate::{Costs, Measured, Work, part_of_processor_time};

@@ -6,21 +6,18 @@ use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{CLOSED, Plan, Preparer, Wrong, is_same, located, seconds_of_runs};
+use crate::plan::{AFTER_FAILURE, CLOSED, Plan, Preparer, WaitGraph, Wrong, located, seconds_of_runs};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
 use kasuri_model::router::OnMiss;
-use kasuri_model::scenario::ClosedWorkload;
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::deadlock;
-use kasuri_network::network::Network;
 use kasuri_network::predictor;
 use kasuri_network::routing::extents::Extents;
-use kasuri_network::routing::{Routing, VirtualChannels};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
 
 /// Checks an experiment file without running it
 #[derive(Debug, Args)]
@@ -99,6 +96,15 @@ enum Verdict {
 }
 
 impl Verdict {
+    /// What a look at waiting packets comes to, where deadlocks are allowed or not.
+    fn of(report: &deadlock::Report, allowed: bool) -> Self {
+        match report.unroutable {
+            Some(_) => Self::CannotDeliver,
+            None if report.is_safe() || allowed => Self::Fine,
+            None => Self::CanDeadlock,
+        }
+    }
+
     fn text(self) -> &'static str {
         match self {
             Self::Fine => "OK",
@@ -111,7 +117,7 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    routings: Vec<(Weak<Network>, Weak<dyn Routing>, Vec<VirtualChannels>, ([bool; 2], deadlock::Rules))>,
+    graphs: Vec<WaitGraph>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
@@ -131,18 +137,14 @@ impl Seen {
 
     /// Is it new what packets may wait for in this study?
     fn routing(&mut self, study: &Study) -> bool {
-        let scenario = &study.scenario;
-        let channels = scenario.virtual_channel_ranges();
-        let routers = ([scenario.takes_accepted_ports(), scenario.closes_escape_path()], scenario.router.waiting_rules());
+        let graph = WaitGraph::of(&study.scenario);
         // Those of networks that are gone will not be asked for again.
-        self.routings.retain(|(network, routing, ..)| network.strong_count() > 0 && routing.strong_count() > 0);
-        let known = self.routings.iter().any(|(network, routing, ranges, known)| {
-            is_same(network, &scenario.network) && is_same(routing, &scenario.routing) && *ranges == channels && *known == routers
-        });
-        if !known {
-            self.routings.push((Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing), channels, routers));
+        self.graphs.retain(WaitGraph::is_alive);
+        let is_new = !self.graphs.iter().any(|known| known.is_same(&graph));
+        if is_new {
+            self.graphs.push(graph);
         }
-        !known
+        is_new
     }
 
     /// Is this traffic new to the formulas? How much of it there is changes nothing in whether they hold.
@@ -244,9 +246,10 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
-    let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED } else { "" };
-    writeln!(out, "  {}", (report.describe(network) + why).replace('\n', "\n  "))?;
+    let mut verdict = describe_graph(scenario, study.allow_deadlock, "", out)?;
+    if let Some(after) = scenario.after_failure() {
+        verdict = verdict.max(describe_graph(&after, study.allow_deadlock, AFTER_FAILURE, out)?);
+    }
     if scenario.router.predictor != predictor::NONE {
         let paths = if scenario.takes_accepted_ports() {
             "the paths that they may take are included; "
@@ -256,9 +259,14 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         let held = if scenario.router.on_miss == OnMiss::Forward { "what they hold comes back by itself" } else { "they hold nothing" };
         writeln!(out, "  predictions: {paths}wrong copies wait for nothing, and {held}")?;
     }
-    Ok(match (&report.unroutable, report.is_safe() || study.allow_deadlock) {
-        (Some(_), _) => Verdict::CannotDeliver,
-        (None, true) => Verdict::Fine,
-        (None, false) => Verdict::CanDeadlock,
-    })
+    Ok(verdict)
+}
+
+/// Says whether packets can wait for each other, and whether all arrive.
+fn describe_graph(scenario: &Scenario, allowed: bool, prefix: &str, out: &mut dyn Write) -> Result<Verdict, Failure> {
+    let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
+    let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED } else { "" };
+    let text = format!("{prefix}{}{why}", report.describe(&scenario.network));
+    writeln!(out, "  {}", text.replace('\n', "\n  "))?;
+    Ok(Verdict::of(&report, allowed))
 }

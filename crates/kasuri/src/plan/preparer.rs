@@ -1,6 +1,7 @@
 //! The gate before all runs: can this point be run, and under which key?
 
 use super::planned::Key;
+use super::wait_graph::WaitGraph;
 use super::{RESULTS_VERSION, RunError, shown};
 use crate::engines;
 use crate::measure::saturation;
@@ -8,13 +9,10 @@ use kasuri_config::{Built, ConfigError, ConfigErrors, Document, Known, Point, Pr
 use kasuri_model::engine::{Engine, Method};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::deadlock::{self, Rules, Verdict};
-use kasuri_network::network::Network;
-use kasuri_network::routing::{Routing, VirtualChannels};
+use kasuri_network::deadlock::{self, Verdict};
 use kasuri_network::topology::Files;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
 
 /// Checks points; what several have in common is built and checked once.
 pub(crate) struct Preparer<'a> {
@@ -159,19 +157,10 @@ pub(crate) fn located(document: &Document, point: &Point, refusals: &[Refusal]) 
     refusals.iter().map(|refusal| document.refusal(point, &refusal.key, refusal.message())).collect()
 }
 
-/// What a deadlock depends on, and whether it is allowed.
+/// What was found free of deadlocks, or allowed to have them.
 struct Checked {
-    network: Weak<Network>,
-    routing: Weak<dyn Routing>,
-    /// Those of its traffic.
-    channels: Vec<VirtualChannels>,
+    graph: WaitGraph,
     allowed: bool,
-    /// Are the paths that predictions may take included?
-    widened: bool,
-    /// Is there an escape path that does not count?
-    closed: bool,
-    /// What the routers promise to heads that wait.
-    rules: Rules,
 }
 
 /// Why an escape path does not count, and what to do.
@@ -200,65 +189,55 @@ pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     }
 }
 
-/// Refuses a routing whose paths round what fails during the run can deadlock, unless the experiment allows it.
-fn check_after_failure(document: &Document, scenario: &Scenario, budget: u64, allowed: bool) -> Result<(), RunError> {
-    let Some(after) = scenario.after_failure().filter(|_| !allowed) else { return Ok(()) };
-    let report = after.check_deadlock(budget);
-    if report.verdict == Verdict::Acyclic {
-        return Ok(());
-    }
-    let finding = format!("{}\nthat is the graph of what is left after faults.at", report.describe(&after.network));
-    Err(RunError::Deadlock { document: document.name().to_owned(), finding })
-}
-
-/// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver. Equal ones are checked once.
+/// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver, before and after a failure during the
+/// run. Equal ones are checked once.
 fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<Checked>) -> Result<(), RunError> {
-    let scenario = &study.scenario;
-    let channels = scenario.virtual_channel_ranges();
-    if channels.is_empty() {
-        // Nothing is sent.
+    let graph = WaitGraph::of(&study.scenario);
+    if graph.is_empty() {
         return Ok(());
     }
-    let (widened, closed) = (scenario.takes_accepted_ports(), scenario.closes_escape_path());
-    let rules = scenario.router.waiting_rules();
     // Those of networks that are gone will not be asked for again.
-    checked.retain(|known| known.network.strong_count() > 0 && known.routing.strong_count() > 0);
-    let is_known = |known: &Checked| {
-        let same = is_same(&known.network, &scenario.network) && is_same(&known.routing, &scenario.routing);
-        let routers = (known.widened, known.closed, known.rules) == (widened, closed, rules);
-        same && known.channels == channels && known.allowed == study.allow_deadlock && routers
-    };
-    if checked.iter().any(is_known) {
+    checked.retain(|known| known.graph.is_alive());
+    let allowed = study.allow_deadlock;
+    if checked.iter().any(|known| known.allowed == allowed && known.graph.is_same(&graph)) {
         return Ok(());
     }
     // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
     // the destinations is tried; `kasuri check` builds it in any case.
-    let trusted = is_trusted(study);
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
-    let report = scenario.check_deadlock(budget);
-    check_after_failure(document, scenario, budget, study.allow_deadlock)?;
-    let (name, mut finding) = (document.name().to_owned(), report.describe(&scenario.network));
-    if widened {
-        finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+    judge_graph(document, &study.scenario, budget, is_trusted(study), "")?;
+    if let Some(after) = study.scenario.after_failure() {
+        // A promise is about whole networks.
+        let budget = if allowed { budget } else { deadlock::STEP_BUDGET };
+        judge_graph(document, &after, budget, allowed, AFTER_FAILURE)?;
     }
-    if closed && report.verdict != Verdict::Acyclic {
-        finding += CLOSED;
-    }
-    if report.verdict != Verdict::Acyclic && !trusted {
-        return Err(RunError::Deadlock { document: name, finding });
-    }
-    if report.unroutable.is_some() {
-        return Err(RunError::Unroutable { document: name, finding });
-    }
-    let (network, routing) = (Arc::downgrade(&scenario.network), Arc::downgrade(&scenario.routing));
-    checked.push(Checked { network, routing, channels, allowed: study.allow_deadlock, widened, closed, rules });
+    checked.push(Checked { graph, allowed });
     Ok(())
 }
 
-/// Is this what the other one points to? As long as a weak pointer is there, nothing else is put in its place.
-pub(crate) fn is_same<T: ?Sized>(known: &Weak<T>, other: &Arc<T>) -> bool {
-    std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(other))
+/// Refuses packets that may wait for each other for ever, unless the scenario is trusted, and packets that cannot arrive.
+fn judge_graph(document: &Document, scenario: &Scenario, budget: u64, trusted: bool, prefix: &str) -> Result<(), RunError> {
+    let report = scenario.check_deadlock(budget);
+    let mut finding = format!("{prefix}{}", report.describe(&scenario.network));
+    if scenario.takes_accepted_ports() {
+        finding += "\nthe paths that predictions may take are included; router.predictor_match = \"exact\" leaves them out";
+    }
+    let is_acyclic = report.verdict == Verdict::Acyclic;
+    if scenario.closes_escape_path() && !is_acyclic {
+        finding += CLOSED;
+    }
+    let document = document.name().to_owned();
+    if !is_acyclic && !trusted {
+        return Err(RunError::Deadlock { document, finding });
+    }
+    if report.unroutable.is_some() {
+        return Err(RunError::Unroutable { document, finding });
+    }
+    Ok(())
 }
+
+/// Where a finding is about what is left after a failure during the run.
+pub(crate) const AFTER_FAILURE: &str = "after faults.at: ";
 
 /// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
 fn check_search(document: &Document, point: &Point, study: &Study, method: Method) -> Result<(), ConfigError> {

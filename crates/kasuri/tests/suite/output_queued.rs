@@ -11,6 +11,7 @@ use kasuri_network::topology::Files;
 use kasuri_packet::{Input, Options, Spray, simulate};
 use kasuri_workload::ethernet::fabric::{Fabric, Tier};
 use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
+use std::process::Command;
 
 /// Flows: source, destination, flits.
 type Flows<'a> = &'a [(u32, u32, u32)];
@@ -505,4 +506,25 @@ fn failures_that_cannot_be_are_refused() {
         let error = run(&format!("engine = \"{engine}\"\n{text}"), &RunOptions::default()).map(|_| ()).unwrap_err();
         assert!(error.contains("faults.at") && error.contains("fail during the run"), "{engine}: {error}");
     }
+}
+
+/// A full mesh of four with two links down is a ring, whose paths of two hops can wait for each other where queues pause their channels. In a
+/// sweep each network that is left is looked at, not only the first.
+#[test]
+fn what_is_left_after_a_failure_must_not_deadlock() {
+    let text = "[network]\ntopology = \"full-mesh\"\nrouters = 4\n[routing]\nalgorithm = \"minimal\"\n\
+        [router]\narchitecture = \"output-queued\"\nswitching = \"virtual-cut-through\"\nqueue = \"pause\"\nqueue_flits = 8\n\
+        [traffic]\npattern = \"uniform\"\nload = 0.1\npacket_flits = 4\n[measure]\ncycles = 500\n\
+        [[sweep.case]]\nfaults = { links = [\"0 2\"], at = 100, resend_after = 50 }\n";
+    let ring = "[[sweep.case]]\nfaults = { links = [\"0 2\", \"1 3\"], at = 100, resend_after = 50 }\n";
+    run(text, &RunOptions::default()).unwrap();
+    let error = run(&format!("{text}{ring}"), &RunOptions::default()).map(|_| ()).unwrap_err();
+    assert!(error.contains("after faults.at: possible deadlock"), "{error}");
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ring.toml"), format!("{text}{ring}")).unwrap();
+    let checked = Command::new(env!("CARGO_BIN_EXE_kasuri")).args(["check", "ring.toml"]).current_dir(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.code() == Some(2) && said.contains("  after faults.at: possible deadlock"), "{said}");
+    assert!(said.contains("  after faults.at: no deadlock"), "{said}");
 }
