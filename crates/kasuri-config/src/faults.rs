@@ -6,6 +6,7 @@ use super::section::Section;
 use super::study::Context;
 use crate::format::words::{Word, lines_of_words, words};
 use crate::format::{FormatError, find_router};
+use kasuri_model::time::CyclesOrTime;
 use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::{Cable, Endpoint, Network, cables, drawn};
@@ -46,27 +47,6 @@ pub(super) struct FaultsSection {
     /// How long after the loss of a packet its source may send it again, before all others: the time-out, or the notice. Without it what is lost
     /// stays lost, which only open traffic can bear.
     resend_after: Option<CyclesOrTime>,
-}
-
-/// A number of cycles, or a time with its unit.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "this is a number of cycles, or a time such as \"20 us\"")]
-pub(super) enum CyclesOrTime {
-    /// Cycles.
-    Cycles(u64),
-    /// A time.
-    Time(String),
-}
-
-impl CyclesOrTime {
-    /// In cycles.
-    fn cycles(&self, key: &str, units: Units) -> Result<u64, String> {
-        let cycles = match self {
-            Self::Cycles(cycles) => *cycles,
-            Self::Time(text) => physical::time(key, text, units).map_err(|(_, problem)| problem)?.round() as u64,
-        };
-        if cycles > MAX_CYCLES { Err(format!("is {cycles} cycles; it must be at most {MAX_CYCLES}")) } else { Ok(cycles) }
-    }
 }
 
 /// The latest cycle of a failure, and the longest delay behind it.
@@ -150,11 +130,11 @@ impl Context<'_> {
     pub(super) fn times_of_failure(self, table: &Table, units: Units) -> Result<Option<Times>, ConfigError> {
         let section = Section::new(self, "faults", table);
         let keys: FaultsSection = section.whole()?;
-        let cycles = |key: &str, given: &Option<CyclesOrTime>| {
-            let cycles = given.as_ref().map(|given| given.cycles(key, units)).transpose();
+        let cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
+            let cycles = written.as_ref().map(|written| physical::cycles_of(written, units, most)).transpose();
             cycles.map_err(|problem| section.error(key, problem))
         };
-        let Some(at) = cycles("at", &keys.at)? else {
+        let Some(at) = cycles("at", &keys.at, MAX_CYCLES)? else {
             let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
             return match given.into_iter().find(|&(_, given)| given) {
                 Some((key, _)) => Err(section.error(key, "is about a failure during the run; say when with at, or leave it out")),
@@ -164,11 +144,8 @@ impl Context<'_> {
         if at == 0 {
             return Err(section.error("at", "is 0; leave it out for what is down from the beginning on"));
         }
-        let detected = at + cycles("detect_after", &keys.detect_after)?.unwrap_or(0);
-        let resend_after = match cycles("resend_after", &keys.resend_after)? {
-            Some(cycles) => Some(u32::try_from(cycles).map_err(|_| section.error("resend_after", "is more than 2^32 cycles"))?),
-            None => None,
-        };
+        let detected = at + cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
+        let resend_after = cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
         Ok(Some(Times { at, detected, resend_after }))
     }
 

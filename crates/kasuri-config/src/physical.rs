@@ -5,6 +5,7 @@
 
 use super::fabric::rate::{Rate, Speed, periods};
 use super::units::UnitParameters;
+use kasuri_model::time::CyclesOrTime;
 use kasuri_network::network::MAX_CHANNEL_CYCLES;
 use kasuri_network::topology::{ChannelParameters, PerDimension};
 use kasuri_workload::units::Units;
@@ -186,18 +187,27 @@ fn wrong_rate(text: &str) -> String {
     )
 }
 
-/// Cycles of a time, to the nearest.
-pub(super) fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem> {
-    let cycles = time(key, text, units)?;
-    if cycles.round() > f64::from(MAX_CHANNEL_CYCLES) {
-        let reason = format!("is \"{text}\", {} cycles; it must be at most {MAX_CHANNEL_CYCLES} cycles", cycles.round());
+/// Cycles of the latency of a channel, to the nearest.
+fn cycles(key: &str, text: &str, units: Units) -> Result<u32, Problem> {
+    let cycles = time(text, units).map_err(|reason| problem(key, reason))?.round();
+    if cycles > f64::from(MAX_CHANNEL_CYCLES) {
+        let reason = format!("is \"{text}\", {cycles} cycles; it must be at most {MAX_CHANNEL_CYCLES} cycles");
         return Err(problem(key, reason));
     }
-    Ok(cycles.round() as u32)
+    Ok(cycles as u32)
+}
+
+/// Cycles of what is written as cycles or as a time, to the nearest; what is wrong with it, if it is more than `most`.
+pub(super) fn cycles_of(written: &CyclesOrTime, units: Units, most: u64) -> Result<u64, String> {
+    let (cycles, text) = match written {
+        CyclesOrTime::Cycles(cycles) => (*cycles, String::new()),
+        CyclesOrTime::Time(text) => (time(text, units)?.round() as u64, format!("\"{text}\", ")),
+    };
+    if cycles > most { Err(format!("is {text}{cycles} cycles; it must be at most {most} cycles")) } else { Ok(cycles) }
 }
 
 /// A time in cycles, and parts of them.
-pub(super) fn time(key: &str, text: &str, units: Units) -> Result<f64, Problem> {
+fn time(text: &str, units: Units) -> Result<f64, String> {
     let nanoseconds = quantity(text).filter(|(value, _)| *value >= 0.0).and_then(|(value, unit)| {
         let of_unit = match unit {
             "ps" => 1e-3,
@@ -208,10 +218,9 @@ pub(super) fn time(key: &str, text: &str, units: Units) -> Result<f64, Problem> 
         };
         Some(value * of_unit)
     });
-    let Some(nanoseconds) = nanoseconds else {
-        return Err(problem(key, format!("is \"{text}\"; a latency is a number and ps, ns, us or ms, such as \"600 ns\"")));
-    };
-    units.cycles(nanoseconds).ok_or_else(|| problem(key, "needs the length of a cycle: give rate and flit_bytes, or cycle_ns"))
+    let wrong = || format!("is \"{text}\"; a time is a number and ps, ns, us or ms, such as \"600 ns\"");
+    let without_cycle = || "needs the length of a cycle: give rate and flit_bytes, or cycle_ns".to_owned();
+    units.cycles(nanoseconds.ok_or_else(wrong)?).ok_or_else(without_cycle)
 }
 
 #[cfg(test)]
@@ -243,6 +252,23 @@ mod tests {
             applied("rate = '400 Gbit/s'\nterminal_rate = '200Gb/s'\nflit_bytes = 64\nterminal_latency = '0 ns'").unwrap();
         assert_eq!((channels.channel_period, channels.terminal_channel_period), (PerDimension::All(1), 2));
         assert_eq!((units.cycle_ns, channels.terminal_channel_latency), (Some(1.28), 0));
+    }
+
+    #[test]
+    fn times_of_routers_become_cycles() {
+        let units = applied("cycle_ns = 2.5").unwrap().1;
+        let time = |text: &str| CyclesOrTime::Time(text.to_owned());
+        assert_eq!(cycles_of(&CyclesOrTime::Cycles(7), Units::default(), 10), Ok(7));
+        assert_eq!(cycles_of(&time("600 ns"), units, 1 << 20), Ok(240));
+        assert_eq!(cycles_of(&time("1.5us"), units, 1 << 20), Ok(600));
+        for (written, most, wanted) in [
+            (CyclesOrTime::Cycles(11), 10, "is 11 cycles; it must be at most 10 cycles"),
+            (time("1 ms"), 100, "is \"1 ms\", 400000 cycles; it must be at most 100 cycles"),
+            (time("soon"), 100, "is \"soon\"; a time is a number and ps, ns, us or ms, such as \"600 ns\""),
+        ] {
+            assert_eq!(cycles_of(&written, units, most).unwrap_err(), wanted);
+        }
+        assert!(cycles_of(&time("1 ns"), Units::default(), 10).unwrap_err().contains("needs the length of a cycle"));
     }
 
     #[test]

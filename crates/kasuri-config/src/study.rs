@@ -15,7 +15,7 @@ use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{
-    Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterLatency, RouterParameters, Switching,
+    Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching,
 };
 use kasuri_model::scenario::{ClosedWorkload, Failure, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
@@ -181,6 +181,7 @@ impl<'a> Preparation<'a> {
         if let Some(latency) = keep(context.router_latency(&router, units), errors).flatten() {
             pipeline = Pipeline::of_latency(latency);
         }
+        let resend_after = keep(context.resend_after(&router, units), errors).flatten();
         if routing.offers_several() {
             keep(context.check_choice_of_ports(&router), errors);
         }
@@ -256,6 +257,7 @@ impl<'a> Preparation<'a> {
             users,
             endpoint,
             hosts,
+            resend_after,
             failure,
             units,
             streams,
@@ -560,22 +562,20 @@ impl<'a> Context<'a> {
 
     /// `router.latency` in cycles, if it is given.
     fn router_latency(self, router: &RouterParameters, units: Units) -> Result<Option<u32>, ConfigError> {
-        let wrong = |problem: String| Err(self.error("router.latency", Part::Value, problem));
-        let cycles = match &router.latency {
-            None => return Ok(None),
-            Some(_) if self.table("router")?.is_some_and(|table| table.contains_key("pipeline")) => {
-                return wrong("conflicts with pipeline, which says the same by stages; keep one of the two".to_owned());
-            }
-            Some(RouterLatency::Cycles(cycles)) => *cycles,
-            Some(RouterLatency::Time(text)) => match physical::cycles("latency", text, units) {
-                Ok(cycles) => cycles,
-                Err((_, problem)) => return wrong(problem),
-            },
-        };
-        if cycles > MAX_LATENCY {
-            return wrong(format!("is {cycles} cycles; a router has at most {MAX_LATENCY}"));
+        let error = |problem: String| self.error("router.latency", Part::Value, problem);
+        let Some(written) = &router.latency else { return Ok(None) };
+        if self.table("router")?.is_some_and(|table| table.contains_key("pipeline")) {
+            return Err(error("conflicts with pipeline, which says the same by stages; keep one of the two".to_owned()));
         }
-        Ok(Some(cycles))
+        let cycles = physical::cycles_of(written, units, u64::from(MAX_LATENCY)).map_err(error)?;
+        Ok(Some(cycles as u32))
+    }
+
+    /// `router.resend_after` in cycles, if it is given.
+    fn resend_after(self, router: &RouterParameters, units: Units) -> Result<Option<u32>, ConfigError> {
+        let cycles = router.resend_after.as_ref().map(|written| physical::cycles_of(written, units, u64::from(u32::MAX))).transpose();
+        let cycles = cycles.map_err(|problem| self.error("router.resend_after", Part::Value, problem))?;
+        Ok(cycles.map(|cycles| cycles as u32))
     }
 
     /// What flits and cycles are, by `[network]`.

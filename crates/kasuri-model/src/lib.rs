@@ -11,3 +11,4 @@ pub mod refusal;
 pub mod router;
 pub mod scenario;
 pub mod sources;
+pub mod time;

@@ -4,6 +4,7 @@ mod allocation;
 
 pub use allocation::{AllocatorParameters, Arbiter, ArbiterParameters, Draw, Turns};
 
+use crate::time::CyclesOrTime;
 use kasuri_network::deadlock::{EscapePath, Rules};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
@@ -149,7 +150,7 @@ pub struct RouterParameters {
     pub crosspoint: CrosspointParameters,
     /// Output-queued routers, in place of `pipeline`: how long a packet is in the router if nothing is in its way, from the arrival of its last
     /// flit (with virtual cut-through of its first one) until it can leave. A number of cycles, or a time such as `"600 ns"`.
-    pub latency: Option<RouterLatency>,
+    pub latency: Option<CyclesOrTime>,
     /// Output-queued routers: what happens where a queue is full. `unlimited`: none ever is. `pause`: an input port whose packets take more than
     /// `queue_flits` in the queues of its router pauses the channel that leads to it, until they take no more than that. `drop`: a packet that
     /// finds no room for the whole of it in the queue of its output is lost.
@@ -158,9 +159,9 @@ pub struct RouterParameters {
     /// then not counted. With `queue = "drop"`, flits that wait in the queue of an output at most, the packet that is sent not counted. At least
     /// those of the longest packet.
     pub queue_flits: Option<u32>,
-    /// With `queue = "drop"`, cycles from the loss of a packet until its source may send it again, before all others: they stand for the
-    /// time-out, or for the notice. Without it what is lost stays lost, which only open traffic can bear.
-    pub resend_after: Option<u32>,
+    /// With `queue = "drop"`, how long after the loss of a packet its source may send it again, before all others: the time-out, or the notice. A
+    /// number of cycles, or a time such as `"10 us"`. Without it what is lost stays lost, which only open traffic can bear.
+    pub resend_after: Option<CyclesOrTime>,
     /// Output-queued routers: how the messages that a terminal has to send share its channel. `packet`: they take turns, packet by packet;
     /// `message`: one after the other, first come, first served.
     pub source_turns: SourceTurns,
@@ -235,16 +236,6 @@ pub enum Architecture {
     Crosspoint,
     /// In one queue for each output port, which all inputs can fill at the same time: Ethernet switches with a shared memory.
     OutputQueued,
-}
-
-/// How long a packet is in a router that has nothing else to do.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged, expecting = "latency is a number of cycles, or a time such as \"600 ns\"")]
-pub enum RouterLatency {
-    /// In cycles.
-    Cycles(u32),
-    /// As a time.
-    Time(String),
 }
 
 /// The longest latency of a router, cycles.

@@ -38,6 +38,9 @@ pub struct Scenario {
     pub endpoint: Option<Arc<dyn Endpoint>>,
     /// Hosts whose terminals share a memory, if they have a share in the question.
     pub hosts: Option<Hosts>,
+    /// Cycles from the loss of a packet in a full queue until its source may send it again (`router.resend_after`); without it what is lost stays
+    /// lost.
+    pub resend_after: Option<u32>,
     /// What fails during the run, if anything does.
     pub failure: Option<Arc<Failure>>,
     /// The physical units behind flits and cycles, if known.

@@ -73,6 +73,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
         units,
         streams: Streams::new(1),
         max_cycles: u64::MAX >> 2,
+        resend_after: None,
         failure: None,
         engine_options: toml::Table::new(),
         paranoid: false,

@@ -77,6 +77,7 @@ impl Setup {
             units: kasuri_workload::units::Units::default(),
             streams: Streams::new(1),
             max_cycles: 1000,
+            resend_after: None,
             failure: None,
             engine_options: toml::Table::new(),
             paranoid: false,

@@ -127,6 +127,7 @@ impl Case {
             units: kasuri_workload::units::Units::default(),
             streams: Streams::new(1),
             max_cycles: 1 << 50,
+            resend_after: None,
             failure: None,
             engine_options: self.options.parse().expect("TOML"),
             paranoid: true,

@@ -430,7 +430,7 @@ impl<'a> Run<'a> {
     /// A packet is lost.
     fn drop_packet(&mut self, place: u32) {
         self.counts.queues.dropped += 1;
-        self.end_or_resend(place, self.scenario.router.resend_after);
+        self.end_or_resend(place, self.scenario.resend_after);
     }
 
     /// A packet is not delivered: it is over, or its source sends it again.

@@ -3,7 +3,7 @@
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Queue;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Scenario, TrafficClass};
 
 /// A row of the table.
 struct Row {
@@ -18,6 +18,12 @@ struct Row {
 }
 
 const USE_OTHERS: &str = "take architecture = \"input-queued\"";
+
+/// Does somebody wait for packets: for the end of a workload or a batch, for an answer, for a place in a window?
+fn is_waited_for(scenario: &Scenario) -> bool {
+    let waits = |class: &TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
+    scenario.is_closed() || scenario.classes.iter().any(waits)
+}
 
 static ROWS: &[Row] = &[
     Row {
@@ -38,8 +44,8 @@ static ROWS: &[Row] = &[
         name: "hosts whose terminals share a memory",
         key: "hosts",
         asks: |scenario| scenario.hosts.is_some(),
-        reason: "packets are sent at the rate of a channel, not of a memory",
-        instead: "use engine = \"flow\"",
+        reason: "terminals send packets at the rate of their channels, and nothing there holds them back for a memory",
+        instead: USE_OTHERS,
     },
     Row {
         name: "terminals with several ports (planes, rails with two switches)",
@@ -52,9 +58,8 @@ static ROWS: &[Row] = &[
         name: "packets that are lost for good where somebody waits for them",
         key: "router.resend_after",
         asks: |scenario| {
-            let waits = |class: &kasuri_model::scenario::TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
-            let loses = scenario.router.queue == Queue::Drop && scenario.router.resend_after.is_none();
-            loses && (scenario.is_closed() || scenario.classes.iter().any(waits))
+            let loses = scenario.router.queue == Queue::Drop && scenario.resend_after.is_none();
+            loses && is_waited_for(scenario)
         },
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
@@ -63,9 +68,8 @@ static ROWS: &[Row] = &[
         name: "packets that a failure takes along for good where somebody waits for them",
         key: "faults.resend_after",
         asks: |scenario| {
-            let waits = |class: &kasuri_model::scenario::TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
             let loses = scenario.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
-            loses && (scenario.is_closed() || scenario.classes.iter().any(waits))
+            loses && is_waited_for(scenario)
         },
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
@@ -82,7 +86,7 @@ static ROWS: &[Row] = &[
 /// All that is refused of a scenario.
 pub(super) fn refusals(scenario: &Scenario) -> Vec<Refusal> {
     let refusal = |row: &Row| {
-        let reason = format!("output-queued routers have no {}, since {}", row.name, row.reason);
+        let reason = format!("output-queued routers do not go with {}: {}", row.name, row.reason);
         Refusal::new(row.key, reason).conflicts_with("router.architecture = \"output-queued\"").instead(row.instead)
     };
     ROWS.iter().filter(|row| (row.asks)(scenario)).map(refusal).collect()

@@ -340,16 +340,18 @@ fn what_output_queued_routers_cannot_be_is_refused() {
         ("queue = \"pause\"\nqueue_flits = 7", "", "set queue_flits = 8 or more"),
         ("queue_flits = 70", "", "bounds queues that are unlimited"),
         ("queue = \"pause\"\nqueue_flits = 70\nresend_after = 5", "", "packets that are lost, and none is"),
+        ("queue = \"drop\"\nqueue_flits = 70\nresend_after = \"later\"", "", "router.resend_after: is \"later\"; a time is a number"),
+        ("queue = \"drop\"\nqueue_flits = 70\nresend_after = -3", "", "this is a number of cycles, or a time such as"),
         ("queue = \"lossy\"", "", "router.queue"),
-        ("latency = \"5 parsec\"", "", "a latency is a number and ps, ns, us or ms"),
+        ("latency = \"5 parsec\"", "", "a time is a number and ps, ns, us or ms"),
         ("latency = 5\npipeline = [\"RC\", \"VA\", \"SA\", \"ST\"]", "", "conflicts with pipeline"),
         ("latency = -1", "", "router.latency"),
         ("queue = \"drop\"\nqueue_flits = 70", closed, "would never be complete"),
-        ("", "[flit]\nlayout = \"full\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n", "output-queued routers have no layouts"),
+        ("", "[flit]\nlayout = \"full\"\n[traffic]\npattern = \"uniform\"\nload = 0.1\n", "output-queued routers do not go with layouts"),
         (
             "",
             "[[user]]\nname = \"a\"\nnodes = 2\ntraffic = { pattern = \"uniform\", load = 0.1 }\n",
-            "output-queued routers have no several users",
+            "output-queued routers do not go with several users",
         ),
     ] {
         let error = run(&base(router, more), &RunOptions::default()).map(|_| ()).unwrap_err();

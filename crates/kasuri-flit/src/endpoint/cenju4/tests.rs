@@ -69,6 +69,7 @@ fn on_network(topology: &str, terminals: u32, endpoint: &str, workload: &str, se
         units,
         streams,
         max_cycles: 100_000_000,
+        resend_after: None,
         failure: None,
         engine_options: Table::new(),
         paranoid: true,

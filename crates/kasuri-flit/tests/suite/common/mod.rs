@@ -123,6 +123,7 @@ impl Setup {
             units: kasuri_workload::units::Units::default(),
             streams: Streams::new(self.seed),
             max_cycles: self.max_cycles,
+            resend_after: None,
             failure: None,
             engine_options: self.options().parse().unwrap(),
             paranoid: self.paranoid,
