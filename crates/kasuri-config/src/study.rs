@@ -14,9 +14,7 @@ use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
-use kasuri_model::router::{
-    Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching,
-};
+use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Failure, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;

@@ -13,13 +13,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Failures {
     pub(super) failure: Option<Arc<Failure>>,
-    /// 1 once routers know, 0 before.
-    pub(super) known: u8,
+    /// Do routers know?
+    pub(super) are_known: bool,
 }
 
 impl Failures {
     pub(super) fn of(scenario: &Scenario) -> Self {
-        Self { failure: scenario.failure.clone(), known: 0 }
+        Self { failure: scenario.failure.clone(), are_known: false }
     }
 }
 
@@ -33,7 +33,7 @@ impl<'a> Run<'a> {
     }
 
     /// Channels and routers die.
-    pub(super) fn fails(&mut self) {
+    pub(super) fn fail(&mut self) {
         let Some(failure) = self.failures.failure.clone() else { return };
         for &channel in &failure.channels {
             self.kill(channel.0);
@@ -44,10 +44,10 @@ impl<'a> Run<'a> {
     }
 
     /// Routers know what is dead, and route by what is left.
-    pub(super) fn is_known(&mut self) {
+    pub(super) fn learn_failure(&mut self) {
         let scenario: &'a Scenario = self.scenario;
         if let Some(failure) = &scenario.failure {
-            self.failures.known = 1;
+            self.failures.are_known = true;
             self.routing = &*failure.routing;
         }
     }

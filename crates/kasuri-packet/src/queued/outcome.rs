@@ -8,7 +8,7 @@ impl Run<'_> {
         let now = self.calendar.now();
         self.counts.settle(now);
         let completed = self.is_complete();
-        let deadlock = if status == Status::Deadlock { self.circle() } else { Vec::new() };
+        let deadlock = if status == Status::Deadlock { self.paused_cycle() } else { Vec::new() };
         let counts = &self.counts;
         let measured = counts.counting.rate_cycles(now);
         let mean = |flit_cycles: u64| if measured == 0 { 0.0 } else { flit_cycles as f64 / measured as f64 };

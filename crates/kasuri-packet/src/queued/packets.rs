@@ -30,8 +30,33 @@ pub(super) struct Packet {
     pub(super) is_reply: bool,
     /// Has a failure cut it in two? Then it ends as lost where it arrives.
     pub(super) is_cut: bool,
-    /// By which routing its state is: 0 before a failure is known, 1 after.
-    pub(super) routing: u8,
+    /// Is its state of the routing by what a failure has left?
+    pub(super) knows_failure: bool,
+}
+
+impl Packet {
+    /// One that has not left its terminal: `ends` are its source and its destination; of a message its number there follows.
+    pub(super) fn new([source, destination]: [u32; 2], flits: u32, class: u8, [created, asked]: [u64; 2]) -> Self {
+        Self {
+            created,
+            asked,
+            injected: 0,
+            tail: 0,
+            source,
+            destination,
+            flits,
+            message: NONE,
+            number: 0,
+            serial: 0,
+            route_state: 0,
+            came_by: NONE,
+            hops: 0,
+            class,
+            is_reply: false,
+            is_cut: false,
+            knows_failure: false,
+        }
+    }
 }
 
 /// All packets; the places of those that are over are used again.

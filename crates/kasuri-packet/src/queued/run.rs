@@ -14,7 +14,7 @@ use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port as PortNumber, RouterId, TerminalId};
 use kasuri_network::network::Network;
 use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, Routing, SourceChoice, VirtualChannels, packet_key};
+use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, Routing, VirtualChannels, packet_key};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
             let halt = self.advance(end, controller)?;
             if self.scenario.paranoid {
-                self.check_books()?;
+                self.check_invariants()?;
             }
             let interval = self.close_interval(begin, controller.weighs_ages());
             if self.finds_deadlock(halt == Halt::Standstill) {
@@ -281,8 +281,8 @@ impl<'a> Run<'a> {
             }
             Rare::MessageLeft(message) => self.message_left(message),
             Rare::Look(terminal) => self.serve_terminal(terminal),
-            Rare::Fails => self.fails(),
-            Rare::Known => self.is_known(),
+            Rare::Fails => self.fail(),
+            Rare::Known => self.learn_failure(),
         }
     }
 
@@ -322,7 +322,7 @@ impl<'a> Run<'a> {
         let port = &mut self.ports[channel as usize];
         port.sends = false;
         let (from, flits) = (port.sent_from, port.sent_flits);
-        if from != NONE && self.scenario.router.queue == Queue::Pause {
+        if from != NONE && self.bounds_inputs() {
             self.give_room(from, flits);
         }
         self.serve(channel);
@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
     fn join(&mut self, from: u32, router: RouterId, input: PortNumber, place: u32) -> Result<(), EngineError> {
         let port = self.route(router, input, place)?;
         let Some(channel) = self.scenario.network.output_channel(router, port).map(|channel| channel.0) else {
-            return Err(self.lost_way(place, &format!("router {} has no channel at port {port}", router.0)));
+            return Err(self.no_path(place, &format!("router {} has no channel at port {port}", router.0)));
         };
         let packet = self.packets.get_mut(place);
         packet.came_by = from;
@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
             self.counts.queues.most_flits = self.counts.queues.most_flits.max(queued);
             self.counts.queue_changed(router.0, flits, true, self.calendar.now());
         }
-        if self.scenario.router.queue == Queue::Pause {
+        if self.bounds_inputs() {
             self.take_room(from, flits);
         }
         if leaves_at_once {
@@ -448,16 +448,13 @@ impl<'a> Run<'a> {
     fn route(&mut self, router: RouterId, input: PortNumber, place: u32) -> Result<PortNumber, EngineError> {
         let packet = self.packets.get_mut(place);
         packet.hops = packet.hops.saturating_add(1);
-        if packet.routing != self.failures.known {
-            let key = packet_key(self.routing_seed, packet.source, packet.serial);
-            let mut choice = SourceChoice::new(key, packet.serial);
-            packet.routing = self.failures.known;
-            packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
+        if packet.knows_failure != self.failures.are_known {
+            self.decide_at_source(place);
         }
+        let packet = *self.packets.get(place);
         let mut state = packet.route_state;
-        let packet = *packet;
         if packet.hops == u16::MAX {
-            return Err(self.lost_way(place, "its path has more than 65534 routers"));
+            return Err(self.no_path(place, "its path has more than 65534 routers"));
         }
         let available = self.channels_of_classes[usize::from(packet.class)][usize::from(packet.is_reply)];
         let (source, destination) = (TerminalId(packet.source), TerminalId(packet.destination));
@@ -470,10 +467,10 @@ impl<'a> Run<'a> {
         let least = self.candidates.iter().min_by_key(|candidate| (view.occupied(candidate.port, available), Reverse(candidate.priority)));
         let port = least.map(|candidate| candidate.port);
         self.packets.get_mut(place).route_state = state;
-        port.ok_or_else(|| self.lost_way(place, &format!("router {} knows no output port", router.0)))
+        port.ok_or_else(|| self.no_path(place, &format!("router {} knows no output port", router.0)))
     }
 
-    fn lost_way(&self, place: u32, problem: &str) -> EngineError {
+    fn no_path(&self, place: u32, problem: &str) -> EngineError {
         let packet = self.packets.get(place);
         let reason = format!("a packet from terminal {} to terminal {} does not arrive: {problem}", packet.source, packet.destination);
         Refusal::new("routing.algorithm", reason).into()
@@ -590,7 +587,7 @@ impl<'a> Run<'a> {
 
     /// Looks for channels that pause each other: at a standstill, and every so many events.
     fn finds_deadlock(&mut self, stands_still: bool) -> bool {
-        if self.scenario.router.queue != Queue::Pause {
+        if !self.bounds_inputs() {
             return false;
         }
         let is_due = self.events - self.searched_at > EVENTS_BETWEEN_SEARCHES * self.ports.len() as u64;
@@ -598,18 +595,18 @@ impl<'a> Run<'a> {
             return false;
         }
         self.searched_at = self.events;
-        !self.circle().is_empty()
+        !self.paused_cycle().is_empty()
     }
 
     /// Looks once more for a deadlock before a status that it would explain.
     fn end(self, status: Status) -> Outcome {
-        let may_hide = status != Status::Completed && self.packets.count() > 0 && self.scenario.router.queue == Queue::Pause;
-        let status = if may_hide && !self.circle().is_empty() { Status::Deadlock } else { status };
+        let may_hide = status != Status::Completed && self.packets.count() > 0 && self.bounds_inputs();
+        let status = if may_hide && !self.paused_cycle().is_empty() { Status::Deadlock } else { status };
         self.outcome(status)
     }
 
     /// Packets are conserved, and queues hold what they count.
-    fn check_books(&self) -> Result<(), EngineError> {
+    fn check_invariants(&self) -> Result<(), EngineError> {
         let unbalanced = |what: String| Err(EngineError::Unbalanced { cycle: self.calendar.now(), what });
         let queues = &self.counts.queues;
         let inside = |port: &Port| port.queue.len() + port.link.len();

@@ -8,7 +8,7 @@ impl Run<'_> {
     ///
     /// A channel stays paused for ever if the packets that have come by it and wait for such channels are more by themselves than its router
     /// takes. So all that are paused are suspected, and those of which enough can still leave are struck off until none is left to strike.
-    pub(super) fn circle(&self) -> Vec<(ChannelId, u16)> {
+    pub(super) fn paused_cycle(&self) -> Vec<(ChannelId, u16)> {
         let most = self.scenario.router.queue_flits.map_or(u64::MAX, u64::from);
         let mut stuck: Vec<bool> = self.ports.iter().map(|port| port.pause_asked).collect();
         loop {
@@ -25,11 +25,11 @@ impl Run<'_> {
                 break;
             }
         }
-        self.circle_among(&stuck)
+        self.paused_cycle_among(&stuck)
     }
 
     /// Follows channels that are stuck from each to one for which its packets wait.
-    fn circle_among(&self, stuck: &[bool]) -> Vec<(ChannelId, u16)> {
+    fn paused_cycle_among(&self, stuck: &[bool]) -> Vec<(ChannelId, u16)> {
         let mut waits_for = vec![None; self.ports.len()];
         for (channel, port) in self.ports.iter().enumerate().filter(|(channel, _)| stuck[*channel]) {
             for &place in &port.queue {

@@ -97,25 +97,9 @@ impl Run<'_> {
             let next = !drawn.is_reply && self.terminals.sources.has_next_before(TerminalId(terminal), drawn.class, until);
             self.counts.outstanding += u64::from(next);
         }
-        self.begin(Packet {
-            created: drawn.created as u64,
-            asked: drawn.asked,
-            injected: 0,
-            tail: 0,
-            source: terminal,
-            destination: drawn.destination.0,
-            flits: drawn.flits,
-            message: NONE,
-            number: 0,
-            serial: 0,
-            route_state: 0,
-            came_by: NONE,
-            hops: 0,
-            class: drawn.class,
-            is_reply: drawn.is_reply,
-            is_cut: false,
-            routing: 0,
-        })
+        let times = [drawn.created as u64, drawn.asked];
+        let packet = Packet::new([terminal, drawn.destination.0], drawn.flits, drawn.class, times);
+        self.begin(Packet { is_reply: drawn.is_reply, ..packet })
     }
 
     /// Gives a packet its number, and what its routing decides at its source.
@@ -130,11 +114,17 @@ impl Run<'_> {
         let serial = &mut self.terminals.all[packet.source as usize].serial;
         packet.serial = *serial;
         *serial = serial.wrapping_add(1);
-        let mut choice = SourceChoice::new(packet_key(self.routing_seed, packet.source, packet.serial), packet.serial);
         packet.is_cut = false;
-        packet.routing = self.failures.known;
-        packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
+        self.decide_at_source(place);
         place
+    }
+
+    /// What the routing of now decides at a packet's source.
+    pub(super) fn decide_at_source(&mut self, place: u32) {
+        let packet = self.packets.get_mut(place);
+        let mut choice = SourceChoice::new(packet_key(self.routing_seed, packet.source, packet.serial), packet.serial);
+        packet.knows_failure = self.failures.are_known;
+        packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
     }
 
     /// Looks at a terminal again when its next packet is created.

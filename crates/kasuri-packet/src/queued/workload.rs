@@ -1,6 +1,6 @@
 //! The messages of a closed workload, cut into packets.
 
-use super::packets::{NONE, Packet};
+use super::packets::Packet;
 use super::run::{Rare, Run};
 use kasuri_model::router::SourceTurns;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
@@ -134,25 +134,8 @@ impl Run<'_> {
             }
         }
         let Message { source, destination, since, class, begun, .. } = *message;
-        Some(self.begin(Packet {
-            created: since,
-            asked: since,
-            injected: 0,
-            tail: 0,
-            source,
-            destination,
-            flits,
-            message: place,
-            number: begun - 1,
-            serial: 0,
-            route_state: 0,
-            came_by: NONE,
-            hops: 0,
-            class,
-            is_reply: false,
-            is_cut: false,
-            routing: 0,
-        }))
+        let packet = Packet::new([source, destination], flits, class, [since; 2]);
+        Some(self.begin(Packet { message: place, number: begun - 1, ..packet }))
     }
 
     /// A packet begins to leave its terminal, its last flit in cycle `last`. Packets of a message leave in their order the first time.
