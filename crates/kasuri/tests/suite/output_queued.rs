@@ -341,7 +341,7 @@ fn what_output_queued_routers_cannot_be_is_refused() {
         ("queue_flits = 70", "", "bounds queues that are unlimited"),
         ("queue = \"pause\"\nqueue_flits = 70\nresend_after = 5", "", "packets that are lost, and none is"),
         ("queue = \"drop\"\nqueue_flits = 70\nresend_after = \"later\"", "", "router.resend_after: is \"later\"; a time is a number"),
-        ("queue = \"drop\"\nqueue_flits = 70\nresend_after = -3", "", "this is a number of cycles, or a time such as"),
+        ("queue = \"drop\"\nqueue_flits = 70\nresend_after = -3", "", "it must be a whole number, 0 or more, or a string"),
         ("queue = \"lossy\"", "", "router.queue"),
         ("latency = \"5 parsec\"", "", "a time is a number and ps, ns, us or ms"),
         ("latency = 5\npipeline = [\"RC\", \"VA\", \"SA\", \"ST\"]", "", "conflicts with pipeline"),
