@@ -31,6 +31,7 @@ mod section;
 mod shape;
 mod study;
 mod sweep;
+mod terminal_ports;
 pub mod topology;
 mod trace;
 mod traffic;

@@ -6,6 +6,7 @@ use super::host_memory::HostsSection;
 use super::measure::MeasureSection;
 use super::physical::PhysicalLinks;
 use super::plot::Plot;
+use super::terminal_ports::TERMINAL_PORTS;
 use super::trace::TraceSection;
 use super::traffic::ClassParameters;
 use super::units::UnitParameters;
@@ -21,6 +22,7 @@ use kasuri_network::topology::ChannelParameters;
 use kasuri_workload::collective::{COLLECTIVES, operations};
 use kasuri_workload::endpoint::ENDPOINTS;
 use kasuri_workload::schedule::SCHEDULES;
+use kasuri_workload::terminal_ports::PortChoice;
 use kasuri_workload::traffic::process::PROCESSES;
 use kasuri_workload::workload::application::APPLICATIONS;
 use schemars::{Schema, schema_for};
@@ -153,6 +155,8 @@ impl Parts {
     fn routing(&mut self) -> Json {
         let own = json!({ "properties": { "allow_deadlock": {
             "type": "boolean", "default": false, "description": "Run although packets may come to wait for each other in a cycle.",
+        }, (TERMINAL_PORTS): {
+            "enum": PortChoice::NAMES, "default": PortChoice::NAMES[0], "description": "How terminals with several ports choose among them.",
         } } });
         json!({ "type": "object", "allOf": [own, self.family("algorithm", ALL_ROUTINGS, None)], "unevaluatedProperties": false })
     }

@@ -10,6 +10,7 @@ use super::recorded::Recorded;
 use super::schemas::Schemas;
 use super::section::Section;
 use super::sweep::Point;
+use super::terminal_ports::{self, TERMINAL_PORTS, Wired};
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
@@ -172,10 +173,15 @@ impl<'a> Preparation<'a> {
         context.check_engine_sections(self.known, errors);
         let measure = keep(context.measure(), errors).unwrap_or_default();
         let router = self.router(context).map_err(|found| errors.extend(found)).ok();
-        let network = keep(self.network(context), errors);
-        let routing = network.as_ref().and_then(|network| keep(self.routing(context, network), errors));
-        let units = network.as_ref().and_then(|_| keep(context.units(), errors));
-        let ((mut router, mut pipeline), network, (mut routing, allow_deadlock), units) = (router?, network?, routing?, units?);
+        let wired = keep(self.network(context), errors);
+        if let Some(wired) = &wired {
+            keep(context.check_one_port(wired), errors)?;
+        }
+        let routing = wired.as_ref().and_then(|wired| keep(self.routing(context, wired), errors));
+        let units = wired.as_ref().and_then(|_| keep(context.units(), errors));
+        let ((mut router, mut pipeline), wired, (mut routing, allow_deadlock), units) = (router?, wired?, routing?, units?);
+        let (network, terminals) = (Arc::clone(&wired.network), &wired.terminals);
+        let chosen = keep(context.port_choice(wired.ports.as_ref()), errors)?;
         if let Some(latency) = keep(context.router_latency(&router, units), errors).flatten() {
             pipeline = Pipeline::of_latency(latency);
         }
@@ -192,7 +198,8 @@ impl<'a> Preparation<'a> {
         let files = Recorded::new(self.files);
         let setting = traffic::Setting {
             context,
-            network: &network,
+            network: terminals,
+            ports: chosen.as_ref(),
             routing: routing.as_ref(),
             router: &router,
             files: &files,
@@ -203,6 +210,7 @@ impl<'a> Preparation<'a> {
         };
         let streams = Streams::new(measure.seed);
         let hosts = keep(context.hosts(units), errors).flatten();
+        let hosts = hosts.and_then(|hosts| keep(context.hosts_by_ports(hosts, wired.ports.as_ref()), errors));
         let model = keep(context.endpoint_model(), errors)?;
         let users = keep(context.users(&setting, model.as_ref(), units, &streams), errors)?;
         let (mut endpoint, interfaces) = match &model {
@@ -230,6 +238,7 @@ impl<'a> Preparation<'a> {
             None if endpoint.is_some() => (keep(context.background(&setting, endpoint.as_deref()), errors)?, None, None),
             None => {
                 let (classes, workload) = keep(context.traffic(&setting, units), errors)?;
+                let workload = workload.map(|closed| chosen.iter().fold(closed, |closed, chosen| chosen.workload(closed)));
                 (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
             }
         };
@@ -270,13 +279,17 @@ impl<'a> Preparation<'a> {
     /// Builds only the network and the routing of a point: `[network]` and `[routing]` are all that has to be there.
     ///
     /// # Errors
-    /// As [`Document::study`], about these two sections.
+    /// As [`Document::study`], about these two sections; terminals with several ports, which who asks here does not know.
     pub fn routed(&mut self, point: &Point) -> Result<(Arc<Network>, Arc<dyn Routing>), ConfigError> {
         let schemas = Rc::clone(&self.schemas);
         let context = Context { document: self.document, point, schemas: &schemas };
-        let network = self.network(context)?;
-        let (routing, _) = self.routing(context, &network)?;
-        Ok((network, routing))
+        let wired = self.network(context)?;
+        if wired.ports.is_some() {
+            let problem = "has terminals with several ports, and schedules know terminals with one: take one plane of it";
+            return Err(context.error("network.topology", Part::Value, problem));
+        }
+        let (routing, _) = self.routing(context, &wired)?;
+        Ok((wired.network, routing))
     }
 
     /// What flits and cycles are, by `[network]` of a point.
@@ -299,13 +312,27 @@ impl<'a> Preparation<'a> {
         Ok((router, pipeline))
     }
 
-    fn network(&self, context: Context<'_>) -> Result<Arc<Network>, ConfigError> {
+    fn network(&self, context: Context<'_>) -> Result<Wired, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         let build = || build_network(context, self.files).map(Arc::new);
         let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
-        match context.table("faults")? {
-            Some(faults) if !faults.contains_key("at") => self.without_faults(context, whole, faults),
-            _ => Ok(whole),
+        let has_ports = whole.further_home_count() > 0;
+        let network = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
+        let network = match context.table("faults")? {
+            Some(faults) if !faults.contains_key("at") => self.without_faults(context, network, faults)?,
+            _ => network,
+        };
+        Ok(if has_ports { Wired::by_ports(whole, network) } else { Wired::plain(network) })
+    }
+
+    /// The network whose terminals are the ports of the terminals of another.
+    fn by_terminal_ports(&self, table: &Table, whole: &Arc<Network>) -> Arc<Network> {
+        let key: Table = [("network".to_owned(), Value::Table(table.clone())), ("by_terminal_ports".to_owned(), Value::Boolean(true))]
+            .into_iter()
+            .collect();
+        let build = || Ok::<_, std::convert::Infallible>(Arc::new(whole.by_terminal_ports()));
+        match self.built.networks.get(|known| *known == key, || key.clone(), build) {
+            Ok(network) => network,
         }
     }
 
@@ -325,7 +352,7 @@ impl<'a> Preparation<'a> {
         let Some(faults) = context.table("faults")? else { return Ok(None) };
         let Some(times) = context.times_of_failure(faults, units)? else { return Ok(None) };
         let left = self.without_faults(context, Arc::clone(network), faults)?;
-        let (routing, _) = self.routing(context, &left)?;
+        let (routing, _) = self.routing(context, &Wired::plain(Arc::clone(&left)))?;
         let damage = left.damage().cloned().unwrap_or_default();
         Ok(Some(Arc::new(Failure {
             cycle: times.at,
@@ -338,15 +365,16 @@ impl<'a> Preparation<'a> {
         })))
     }
 
-    fn routing(&self, context: Context<'_>, network: &Arc<Network>) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
+    fn routing(&self, context: Context<'_>, wired: &Wired) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
+        let network = &wired.network;
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
         let entry = section.member(ALL_ROUTINGS, "algorithm", None)?;
         section
-            .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock"])], &format!("routing `{}`", entry.name))?;
+            .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock", TERMINAL_PORTS])], &format!("routing `{}`", entry.name))?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
         let is_same = |(known, on): &(Table, Arc<Network>)| known == table && Arc::ptr_eq(on, network);
-        let compile = || self.compile(context, &section, entry, network);
+        let compile = || self.compile(context, &section, entry, wired);
         let routing = self.built.routings.get(is_same, || (table.clone(), Arc::clone(network)), compile)?;
         Ok((routing, allow_deadlock))
     }
@@ -356,8 +384,9 @@ impl<'a> Preparation<'a> {
         context: Context<'_>,
         section: &Section<'_>,
         entry: &Entry<dyn RoutingAlgorithm>,
-        network: &Arc<Network>,
+        wired: &Wired,
     ) -> Result<Arc<dyn Routing>, ConfigError> {
+        let network = &wired.network;
         let wrong = |error: RoutingError| match error {
             RoutingError::Parameter { key, problem } => section.error(&key, problem),
             other => section.error("algorithm", other.to_string()),
@@ -376,9 +405,14 @@ impl<'a> Preparation<'a> {
             );
             return Err(section.error("algorithm", problem));
         }
-        context.check_reachable(network)?;
-        context.check_connected(network)?;
-        let routing = algorithm.compile(network).map_err(wrong)?;
+        let routing = if wired.ports.is_some() {
+            context.check_ports_reachable(wired)?;
+            terminal_ports::compile(&*algorithm, network).map_err(wrong)?
+        } else {
+            context.check_reachable(network)?;
+            context.check_connected(network)?;
+            algorithm.compile(network).map_err(wrong)?
+        };
         check_survival(network, &*routing).map_err(|lost| {
             let (from, to) = (network.terminal_name(lost.source), network.terminal_name(lost.destination));
             let problem = format!(

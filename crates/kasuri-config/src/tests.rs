@@ -113,7 +113,7 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         (
             "tie =",
             "up_port =",
-            "a.toml:11:1 routing.up_port: unknown key `up_port`; known keys: tie, dateline, share_middle, balanced, express, isolation, algorithm, allow_deadlock (with routing `dimension-order`)",
+            "a.toml:11:1 routing.up_port: unknown key `up_port`; known keys: tie, dateline, share_middle, balanced, express, isolation, algorithm, allow_deadlock, terminal_ports (with routing `dimension-order`)",
         ),
         ("load = 0.25", "laod = 0.25", "a.toml:20:1 traffic.laod: unknown key `laod`; did you mean `load`?"),
         ("seed = 7", "sed = 7", "a.toml:24:1 measure.sed: unknown key `sed`; did you mean `seed`?"),

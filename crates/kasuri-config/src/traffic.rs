@@ -4,6 +4,7 @@ use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
 use super::study::{Context, owned};
+use super::terminal_ports::Chosen;
 use crate::pattern::ALL_PATTERNS;
 use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::{Reply, TrafficClass};
@@ -89,7 +90,10 @@ impl PacketFlits {
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) context: Context<'a>,
+    /// Its terminals send and receive, whatever ports they have.
     pub(super) network: &'a Arc<Network>,
+    /// The ports of terminals with several.
+    pub(super) ports: Option<&'a Chosen>,
     pub(super) routing: &'a dyn Routing,
     pub(super) router: &'a RouterParameters,
     pub(super) files: &'a dyn Files,
@@ -154,7 +158,7 @@ impl Setting<'_> {
             return None;
         }
         let of = |terminal: TerminalId| classes.iter().filter(|class| !class.pattern.is_silent(terminal)).map(|class| class.load).sum();
-        let terminals = (0..self.network.terminal_count()).map(TerminalId);
+        let terminals = (0..self.sender_count()).map(TerminalId);
         terminals.map(|terminal| (terminal, of(terminal))).find(|&(_, total): &(_, f64)| total > 1.0 + ROUNDING)
     }
 
@@ -221,10 +225,16 @@ impl Setting<'_> {
         include_self: bool,
     ) -> Result<Arc<dyn Pattern>, ConfigError> {
         let context = PatternContext { network: self.network, include_self, files: self.files };
-        section.parse(entry, "pattern")?.compile(&context).map(Arc::from).map_err(|error| match error {
+        let compiled = section.parse(entry, "pattern")?.compile(&context).map(Arc::from).map_err(|error| match error {
             PatternError::Parameter { key, problem } => section.error(&key, problem),
             other => section.error("pattern", other.to_string()),
-        })
+        })?;
+        Ok(self.ports.iter().fold(compiled, |pattern, chosen| chosen.pattern(pattern)))
+    }
+
+    /// Terminals, or ports of terminals with several: each creates packets by itself.
+    fn sender_count(&self) -> u32 {
+        self.ports.map_or(self.network.terminal_count(), |chosen| chosen.ports.port_count())
     }
 
     fn process(
@@ -254,11 +264,15 @@ impl Setting<'_> {
         let rate = load / sizes.mean();
         let compiled = if !pattern.has_shares() {
             process.compile(rate).map(Arc::from)
+        } else if packets_per_terminal.is_some() && self.ports.is_some() {
+            let problem = "is a batch, of which every port sends as much; terminals with several ports send unequal parts by their ports where \
+                 terminal_ports is \"by-destination\" and where ports are cut off: take another process, or a [workload]";
+            return Err(section.error("process", problem));
         } else if packets_per_terminal.is_some() {
             let problem = "is false, but in a batch every terminal sends as many packets; leave it out, or give an open process";
             return Err(section.error("normalise", problem));
         } else {
-            let shares = (0..self.network.terminal_count()).map(|terminal| pattern.share(TerminalId(terminal)));
+            let shares = (0..self.sender_count()).map(|terminal| pattern.share(TerminalId(terminal)));
             // Who sends nothing has no rate.
             let shares = shares.map(|share| if share > 0.0 { share } else { 1.0 });
             ByTerminal::new(&*process, rate, shares).map(|all| Arc::new(all) as Arc<dyn Process>)

@@ -407,6 +407,10 @@ impl Setting<'_> {
         if section.table.contains_key("root") {
             return Err(rootless(section, entry.name));
         }
+        if self.ports.is_some() {
+            let problem = "is made for terminals with one port, and those of this network have several; take a schedule of ranks, such as \"shift\"";
+            return Err(section.error("schedule", problem));
+        }
         let job = match (&keys.placement, keys.ranks) {
             (Placement::Rule(Rule::Linear), None) => Job::All,
             (Placement::Rule(Rule::Linear), Some(ranks)) if ranks == self.network.terminal_count() => Job::All,

@@ -511,13 +511,6 @@ static LACKING: &[Lacking] = &[
                  both sides",
         instead: "take router.architecture = \"output-queued\", or leave it out for faults from the beginning on",
     },
-    Lacking {
-        name: "terminals with several ports (planes, rails with two switches)",
-        key: "network.topology",
-        asks: |scenario| scenario.network.further_home_count() > 0,
-        reason: "its terminals have several ports, but one injection and one ejection channel here: the other ports would stand idle",
-        instead: "simulate one plane of it",
-    },
 ];
 
 /// All features of a scenario that this engine does not have, or does not combine, whatever the layout.

@@ -149,14 +149,6 @@ macro_rules! of_users {
 static ROWS: &[Row] = &[
     Row { name: "predictors", key: "router.predictor", asks: predictor_of, flow: Yes, arbitrated: LeftOut, analysis: Yes },
     Row {
-        name: "terminals with several ports (planes, rails with two switches), of which flows would take the first alone",
-        key: "network.topology",
-        asks: |scenario| if_so(scenario.network.further_home_count() > 0),
-        flow: No("take one plane of it"),
-        arbitrated: Yes,
-        analysis: No("take one plane of it"),
-    },
-    Row {
         name: "predictors under a closed workload",
         key: "router.predictor",
         asks: |scenario| predictor_of(scenario).filter(|_| scenario.workload.is_some()),

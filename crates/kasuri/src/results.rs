@@ -47,6 +47,7 @@ pub const COLUMNS: &[Column] = &[
     column("seed", "", "measure.seed"),
     column(NETWORK_ID, "", "the network as it was built: networks/ID.json in the folder of results, where it has at most 100,000 channels"),
     column("terminals", "", "terminals of the network"),
+    column("terminal_ports", "", "their ports, where terminals have several; loads, rates and batches of open traffic are those of a port"),
     column("routers", "", "routers of the network"),
     column("channels", "", "channels of the network, those of the terminals included"),
     column("offered_load", RATE, "flits that the sources offer, mean over all terminals, replies included"),
@@ -242,7 +243,8 @@ impl RunRow {
         let report = if outcome.formulas.is_some() { &unmeasured } else { report };
         let mut row = Self::empty(head, outcome.status.name(), &report.notes.join("; "));
         row.set("seed", head.seed);
-        row.set("terminals", network.terminal_count());
+        row.set("terminals", network.owner_count().unwrap_or(network.terminal_count()));
+        row.set("terminal_ports", network.owner_count().map(|_| network.terminal_count()));
         row.set("routers", network.router_count());
         row.set("channels", network.channel_count());
         row.set("offered_load", offer.map(Offer::load));

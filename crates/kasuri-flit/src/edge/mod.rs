@@ -268,7 +268,8 @@ const MANY_MESSAGES: u64 = 1 << 20;
 /// By terminal: does it send or receive something of a workload, or send packets by itself? `None` where nobody asks, as there is one tile,
 /// and where it would take too long to find out.
 pub(crate) fn busy_terminals(scenario: &Scenario, tiles: u32) -> Option<Vec<bool>> {
-    if tiles == 1 || scenario.endpoint.is_some() {
+    // Which of a terminal's ports a message takes its turn decides.
+    if tiles == 1 || scenario.endpoint.is_some() || scenario.network.owner_count().is_some() {
         return None;
     }
     let sends = |terminal: u32| scenario.classes.iter().any(|class| !class.pattern.is_silent(TerminalId(terminal)));

@@ -28,6 +28,11 @@ pub fn separated(network: &Network) -> Option<(TerminalId, TerminalId)> {
     })
 }
 
+/// By router: the number of the set of routers, over what is up, that it can reach and that can reach it.
+pub(crate) fn components(network: &Network) -> Vec<u32> {
+    Components::of(network).number
+}
+
 /// Words of bits that follow components together: a cache line.
 const WORDS: usize = 8;
 

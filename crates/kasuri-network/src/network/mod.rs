@@ -8,7 +8,9 @@ pub mod connectivity;
 mod damage;
 pub mod metrics;
 mod names;
+pub mod parts;
 pub mod rings;
+pub mod terminal_ports;
 
 pub use damage::{Cable, Damage, cables, drawn};
 pub use names::{Names, TerminalRef, Terminals};
@@ -141,6 +143,8 @@ pub struct Network {
     names: EndNames,
     tables: Option<Arc<ForwardingTables>>,
     damage: Option<Arc<Damage>>,
+    /// Of a network by ports: the number of terminals whose ports its terminals are.
+    owners: Option<u32>,
 }
 
 /// Columns that are made when they are first asked for.
@@ -173,6 +177,12 @@ impl Network {
     /// The number of terminals.
     pub fn terminal_count(&self) -> u32 {
         self.terminals
+    }
+
+    /// The number of terminals whose ports the terminals of this network are, if it is one [by ports](Self::by_terminal_ports) of terminals with
+    /// several.
+    pub fn owner_count(&self) -> Option<u32> {
+        self.owners
     }
 
     /// The number of channels, injection and ejection channels included.
@@ -647,6 +657,7 @@ impl NetworkBuilder {
             names: self.names,
             tables: self.tables,
             damage: None,
+            owners: None,
         };
         network.check_names()?;
         let mut is_taken = vec![false; ports];

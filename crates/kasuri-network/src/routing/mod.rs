@@ -8,6 +8,7 @@
 //! line in [`ROUTINGS`].
 
 pub mod accepting;
+pub mod apart;
 pub mod destination_tag;
 mod detour;
 pub mod dijkstra;

@@ -2,6 +2,7 @@
 
 use super::{BuildContext, TOPOLOGIES, Topology};
 use crate::id::{Port, RouterId, TerminalId};
+use crate::network::terminal_ports::OF_PLANE;
 use crate::network::{Endpoint, Network, NetworkBuilder, NetworkError};
 use crate::registry::{Member, find};
 use schemars::JsonSchema;
@@ -12,8 +13,8 @@ use serde::Deserialize;
 ///
 /// Router number = plane x routers of a plane + its number in the plane; ports as in the plane.
 ///
-/// Labels: routers `plane` and those of the topology; attributes `planes` = [planes, routers of a plane] and, where the topology has them,
-/// `terminal_digits` and `hops_per_class`.
+/// Labels: routers `plane` and those of the topology; attributes `planes` = [planes, routers of a plane]; where the topology has them,
+/// `terminal_digits` and `hops_per_class`; and all of its own with `plane.` before the name.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct Planes {
     /// How many, at least 2.
@@ -95,6 +96,9 @@ impl Planes {
         // What else a topology says of the whole holds of one plane only.
         for name in ["terminal_digits", "hops_per_class"] {
             labels.attribute(name).into_iter().for_each(|values| builder.set_attribute(name, values.to_vec()));
+        }
+        for name in labels.attribute_names() {
+            builder.set_attribute(format!("{OF_PLANE}{name}"), labels.attribute(name).unwrap_or_default().to_vec());
         }
         builder.label_routers("plane", (0..self.planes * routers).map(|router| router / routers).collect());
         builder.set_attribute("planes", vec![self.planes, routers]);

@@ -48,13 +48,6 @@ static ROWS: &[Row] = &[
         instead: USE_OTHERS,
     },
     Row {
-        name: "terminals with several ports (planes, rails with two switches)",
-        key: "network.topology",
-        asks: |scenario| scenario.network.further_home_count() > 0,
-        reason: "a terminal has one injection and one ejection channel here: the other ports would stand idle",
-        instead: "simulate one plane of it",
-    },
-    Row {
         name: "packets that are lost for good where somebody waits for them",
         key: "router.resend_after",
         asks: |scenario| {

@@ -230,8 +230,11 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
 fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let scenario = &study.scenario;
     let network = &scenario.network;
-    let counts =
-        format!("{} terminals, {} routers, {} channels", network.terminal_count(), network.router_count(), network.channel_count());
+    let terminals = match network.owner_count() {
+        Some(owners) => format!("{owners} terminals with {} ports", network.terminal_count()),
+        None => format!("{} terminals", network.terminal_count()),
+    };
+    let counts = format!("{terminals}, {} routers, {} channels", network.router_count(), network.channel_count());
     writeln!(out, "network {}: {counts}", network.name())?;
     if let Some(damage) = network.damage() {
         writeln!(out, "  {}", damage.describe(network))?;

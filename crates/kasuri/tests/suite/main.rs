@@ -58,5 +58,6 @@ mod shared_memory;
 mod slowdown;
 mod stopping;
 mod sweeps;
+mod terminal_ports;
 mod uec;
 mod workloads;

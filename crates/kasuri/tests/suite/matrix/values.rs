@@ -50,6 +50,8 @@ pub(crate) const VALUES: &[Value] = &[
     value("topology", "rdt", &["network={ topology = 'rdt', side = 8, ranks = 1 }", "routing={ algorithm = 'vector' }"]),
     value("topology", "xgft", &["network={ topology = 'xgft', m = [3, 2], w = [1, 2], parallel = [1, 2] }", "routing={ algorithm = 'nca', up_port = 'd-mod-k' }"]),
     value("topology", "leaf-spine", &["network={ topology = 'leaf-spine', leaves = 2, spines = 2, down = 3 }", "routing={ algorithm = 'nca' }"]),
+    value("topology", "two planes", &["network={ topology = 'planes', planes = 2, of = 'leaf-spine', leaves = 2, spines = 2, down = 2 }", "routing={ algorithm = 'ecmp' }"]),
+    value("topology", "two planes by destination", &["network={ topology = 'planes', planes = 2, of = 'leaf-spine', leaves = 2, spines = 2, down = 2 }", "routing={ algorithm = 'ecmp', terminal_ports = 'by-destination' }"]),
     value("topology", "rail-only", &["network={ topology = 'rail-only', domains = 3, gpus = 2 }", "routing={ algorithm = 'minimal' }"]),
     value("topology", "part of a dragonfly", &["network={ topology = 'dragonfly', p = 1, a = 2, h = 2, groups = 3 }", "routing={ algorithm = 'dragonfly-groups', through = 'group' }"]),
     value("topology", "dragonfly+", &["network={ topology = 'dragonfly+', p = 1, leaves = 2, spines = 2, h = 1 }", "routing={ algorithm = 'minimal' }"]),
