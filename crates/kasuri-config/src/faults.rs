@@ -37,26 +37,47 @@ pub(super) struct FaultsSection {
     /// The seed of the draw: of all links in the order in which the topology adds them, the first after a shuffle of Fisher and Yates by
     /// SplitMix64.
     seed: u64,
-    /// A file of lines `link A.p`, `link A B copy c`, `router A`, `plane i`, relative to the experiment file; `#` starts a comment.
+    /// A file of lines `link A.p`, `link A B copy c`, `router A`, `plane i`, relative to the experiment file; `#` starts a comment. Behind each may
+    /// stand `at TIME` and `until TIME`, cycles or a time such as `20us`, in place of those of the section.
     path: Option<String>,
     /// When all this fails, in output-queued routers: a cycle, at least 1, or a time such as `"20 us"`. Without it, it is down from the
     /// beginning on.
     at: Option<CyclesOrTime>,
-    /// How long after that routers go on as before, and lose what they send to the dead links; then all route by what is left. 0 unless given.
+    /// When it is all up again: a cycle after `at`, or a time. Without it, it stays down.
+    until: Option<CyclesOrTime>,
+    /// How long after each change routers go on as before, and lose what they send to dead links; then all route by what is up. 0 unless given.
     detect_after: Option<CyclesOrTime>,
     /// How long after the loss of a packet its source may send it again, before all others: the time-out, or the notice. Without it what is lost
     /// stays lost, which only open traffic can bear.
     resend_after: Option<CyclesOrTime>,
 }
 
+/// It stays down.
+const NEVER: u64 = u64::MAX;
+
 /// The latest cycle of a failure, and the longest delay behind it.
 const MAX_CYCLES: u64 = 1 << 40;
 
-/// When something fails, in cycles: the failure, the cycle from which on it is known, and what losses wait for.
+/// From which cycle on something is down, 0 for the beginning, and from which on it is up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    pub(super) at: u64,
-    pub(super) detected: u64,
+struct Span {
+    from: u64,
+    until: u64,
+}
+
+impl Span {
+    fn holds(self, cycle: u64) -> bool {
+        (self.from..self.until).contains(&cycle)
+    }
+}
+
+/// What changes during the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// The cycles in which something fails or comes up again, ascending.
+    pub(super) cycles: Vec<u64>,
+    /// Cycles from a change until routers know of it.
+    pub(super) detect_after: u64,
     pub(super) resend_after: Option<u32>,
 }
 
@@ -71,6 +92,7 @@ impl Default for FaultsSection {
             seed: 1,
             path: None,
             at: None,
+            until: None,
             detect_after: None,
             resend_after: None,
         }
@@ -91,62 +113,74 @@ pub(super) enum RouterRef {
 struct Down<'a> {
     network: &'a Network,
     all: Vec<Cable>,
-    cables: Vec<Cable>,
-    routers: Vec<RouterId>,
+    cables: Vec<(Cable, Span)>,
+    routers: Vec<(RouterId, Span)>,
+    /// That of what has no times of its own.
+    span: Span,
+    units: Units,
 }
 
 impl Context<'_> {
-    /// The network without what `[faults]` says is down.
-    pub(super) fn damaged(self, table: &Table, network: Network, files: &dyn Files) -> Result<Network, ConfigError> {
+    /// The network without what `[faults]` says is down in a cycle; 0 is before the run.
+    pub(super) fn damaged(self, table: &Table, network: &Network, files: &dyn Files, cycle: u64) -> Result<Network, ConfigError> {
+        let down = self.down(table, network, files)?;
+        let (cables, routers) = (down_in(&down.cables, cycle), down_in(&down.routers, cycle));
+        Ok(network.clone().without(&cables, &routers))
+    }
+
+    /// All that `[faults]` says is down at some time.
+    fn down<'n>(self, table: &Table, network: &'n Network, files: &dyn Files) -> Result<Down<'n>, ConfigError> {
         let section = Section::new(self, "faults", table);
         let keys: FaultsSection = section.whole()?;
-        let mut down = Down { network: &network, all: cables(&network), cables: Vec::new(), routers: Vec::new() };
+        let units = self.units()?;
+        let span = keys.span(units).map_err(|(key, problem)| section.error(key, problem))?;
+        let mut down = Down { network, all: cables(network), cables: Vec::new(), routers: Vec::new(), span, units };
         for (place, link) in keys.links.iter().enumerate() {
             let cable = words(link, false).and_then(|words| down.cable(&words));
-            down.cables.push(cable.map_err(|problem| section.error(&format!("links.{place}"), problem))?);
+            down.cables.push((cable.map_err(|problem| section.error(&format!("links.{place}"), problem))?, span));
         }
         for (place, router) in keys.routers.iter().enumerate() {
             let found = match router {
                 RouterRef::Number(number) if *number < network.router_count() => Ok(RouterId(*number)),
-                RouterRef::Number(number) => find_router(&network, &number.to_string()),
-                RouterRef::Name(name) => find_router(&network, name),
+                RouterRef::Number(number) => find_router(network, &number.to_string()),
+                RouterRef::Name(name) => find_router(network, name),
             };
-            down.routers.push(found.map_err(|problem| section.error(&format!("routers.{place}"), problem))?);
+            down.routers.push((found.map_err(|problem| section.error(&format!("routers.{place}"), problem))?, span));
         }
         for (place, &plane) in keys.planes.iter().enumerate() {
-            down.add_plane(plane).map_err(|problem| section.error(&format!("planes.{place}"), problem))?;
+            down.add_plane(plane, span).map_err(|problem| section.error(&format!("planes.{place}"), problem))?;
         }
         let count = keys.drawn_links(down.all.len()).map_err(|(key, problem)| section.error(key, problem))?;
-        down.cables.extend(drawn(&down.all, count, keys.seed));
+        down.cables.extend(drawn(&down.all, count, keys.seed).into_iter().map(|cable| (cable, span)));
         if let Some(path) = &keys.path {
             let bytes = files.read(path).map_err(|problem| section.error("path", problem))?;
             down.read(path, &bytes).map_err(|error| section.error("path", error.to_string()))?;
         }
-        let Down { cables, routers, .. } = down;
-        Ok(network.without(&cables, &routers))
+        Ok(down)
     }
 
-    /// When what `[faults]` says fails, if that is during the run.
-    pub(super) fn times_of_failure(self, table: &Table, units: Units) -> Result<Option<Times>, ConfigError> {
+    /// What of `[faults]` fails, or comes up again, during the run.
+    pub(super) fn changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Changes, ConfigError> {
         let section = Section::new(self, "faults", table);
         let keys: FaultsSection = section.whole()?;
-        let cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
-            let cycles = written.as_ref().map(|written| physical::cycles_of(written, units, most)).transpose();
+        let down = self.down(table, network, files)?;
+        let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
+        let mut cycles: Vec<u64> = spans.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != 0 && cycle != NEVER).collect();
+        cycles.sort_unstable();
+        cycles.dedup();
+        if cycles.is_empty() && keys.at.is_none() {
+            let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
+            if let Some((key, _)) = given.into_iter().find(|&(_, given)| given) {
+                return Err(section.error(key, "is about what changes during the run; say when with at, or leave it out"));
+            }
+        }
+        let in_cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
+            let cycles = written.as_ref().map(|written| physical::cycles_of(written, down.units, most)).transpose();
             cycles.map_err(|problem| section.error(key, problem))
         };
-        let Some(at) = cycles("at", &keys.at, MAX_CYCLES)? else {
-            let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
-            return match given.into_iter().find(|&(_, given)| given) {
-                Some((key, _)) => Err(section.error(key, "is about a failure during the run; say when with at, or leave it out")),
-                None => Ok(None),
-            };
-        };
-        if at == 0 {
-            return Err(section.error("at", "is 0; leave it out for what is down from the beginning on"));
-        }
-        let detected = at + cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
-        let resend_after = cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
-        Ok(Some(Times { at, detected, resend_after }))
+        let detect_after = in_cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
+        let resend_after = in_cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
+        Ok(Changes { cycles, detect_after, resend_after })
     }
 
     /// Refuses a damaged network in which a packet could not arrive by any routing.
@@ -182,7 +216,33 @@ impl Context<'_> {
     }
 }
 
+/// Those that are down in a cycle, each once.
+fn down_in<T: Copy>(all: &[(T, Span)], cycle: u64) -> Vec<T> {
+    all.iter().filter(|(_, span)| span.holds(cycle)).map(|&(one, _)| one).collect()
+}
+
+/// The span from one written time to another.
+fn span_of(at: Option<&CyclesOrTime>, until: Option<&CyclesOrTime>, units: Units) -> Result<Span, (&'static str, String)> {
+    let cycles = |key: &'static str, written: Option<&CyclesOrTime>| {
+        let cycles = written.map(|written| physical::cycles_of(written, units, MAX_CYCLES)).transpose();
+        cycles.map_err(|problem| (key, problem))
+    };
+    let (from, until) = (cycles("at", at)?, cycles("until", until)?);
+    match (from, until) {
+        (Some(0), _) => Err(("at", "is 0; leave it out for what is down from the beginning on".to_owned())),
+        (from, Some(until)) if until <= from.unwrap_or(0) => {
+            Err(("until", format!("is cycle {until}; it must be after at, cycle {}", from.unwrap_or(0))))
+        }
+        (from, until) => Ok(Span { from: from.unwrap_or(0), until: until.unwrap_or(NEVER) }),
+    }
+}
+
 impl FaultsSection {
+    /// When what has no times of its own is down.
+    fn span(&self, units: Units) -> Result<Span, (&'static str, String)> {
+        span_of(self.at.as_ref(), self.until.as_ref(), units)
+    }
+
     /// How many of all links are drawn.
     fn drawn_links(&self, all: usize) -> Result<usize, (&'static str, String)> {
         match (self.link_count, self.link_fraction) {
@@ -193,6 +253,20 @@ impl FaultsSection {
             (None, Some(part)) if (0.0..=1.0).contains(&part) => Ok((part * all as f64 + 0.5).floor() as usize),
             (None, Some(part)) => Err(("link_fraction", format!("is {part}; it must be from 0 to 1"))),
         }
+    }
+}
+
+/// A line without the time behind this keyword, if it ends with one.
+fn split_time<'l, 'w>(line: &'l [Word<'w>], keyword: &str) -> Result<(&'l [Word<'w>], Option<CyclesOrTime>), String> {
+    match line {
+        [rest @ .., word, time] if word.is(keyword) && !rest.is_empty() => {
+            let written = time.text.parse().map_or_else(|_| CyclesOrTime::Time(time.text.clone().into_owned()), CyclesOrTime::Cycles);
+            Ok((rest, Some(written)))
+        }
+        [rest @ .., word] if word.is(keyword) && rest.len() > 1 => {
+            Err(format!("`{keyword}` has no time behind it; give cycles, or a time such as 20us"))
+        }
+        _ => Ok((line, None)),
     }
 }
 
@@ -207,16 +281,22 @@ impl Down<'_> {
 
     /// Takes one line of a file.
     fn add(&mut self, line: &[Word<'_>]) -> Result<(), String> {
+        let (line, until) = split_time(line, "until")?;
+        let (line, at) = split_time(line, "at")?;
+        let span = match (at, until) {
+            (None, None) => self.span,
+            (at, until) => span_of(at.as_ref(), until.as_ref(), self.units).map_err(|(key, problem)| format!("{key} {problem}"))?,
+        };
         match line {
-            [kind, rest @ ..] if kind.is("link") => self.cables.push(self.cable(rest)?),
-            [kind, router] if kind.is("router") => self.routers.push(find_router(self.network, &router.text)?),
+            [kind, rest @ ..] if kind.is("link") => self.cables.push((self.cable(rest)?, span)),
+            [kind, router] if kind.is("router") => self.routers.push((find_router(self.network, &router.text)?, span)),
             [kind, plane] if kind.is("plane") => {
                 let number = plane.text.parse().map_err(|_| format!("`{}` is no plane; give its number", plane.text))?;
-                self.add_plane(number)?;
+                self.add_plane(number, span)?;
             }
             _ => {
                 let words: Vec<&str> = line.iter().map(|word| &*word.text).collect();
-                let right = "a line is `link A.p`, `link A B`, `link A B copy c`, `router A` or `plane i`";
+                let right = "a line is `link A.p`, `link A B`, `link A B copy c`, `router A` or `plane i`, and may end with `at TIME` and `until TIME`";
                 return Err(format!("`{}` is no fault; {right}", words.join(" ")));
             }
         }
@@ -293,7 +373,7 @@ impl Down<'_> {
         }
     }
 
-    fn add_plane(&mut self, plane: u32) -> Result<(), String> {
+    fn add_plane(&mut self, plane: u32, span: Span) -> Result<(), String> {
         let Some(column) = self.network.labels().router("plane") else {
             return Err(format!("{} has no planes", self.network.name()));
         };
@@ -301,7 +381,8 @@ impl Down<'_> {
         if plane >= planes {
             return Err(format!("{plane} is none of the {planes} planes, which are numbered from 0"));
         }
-        self.routers.extend(column.iter().zip(0..).filter(|(of_router, _)| **of_router == plane).map(|(_, router)| RouterId(router)));
+        self.routers
+            .extend(column.iter().zip(0..).filter(|(of_router, _)| **of_router == plane).map(|(_, router)| (RouterId(router), span)));
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use super::{Known, shape, trace, traffic};
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
-use kasuri_model::scenario::{ClosedWorkload, Failure, Scenario, TrafficClass};
+use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass};
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
 use kasuri_network::network::{Network, NetworkError};
@@ -77,7 +77,7 @@ impl Document {
         let context = Context { document: self, point, schemas: &Schemas::default() };
         let network = build_network(context, files)?;
         match context.table("faults")? {
-            Some(faults) => context.damaged(faults, network, files),
+            Some(faults) => context.damaged(faults, &network, files, 0),
             None => Ok(network),
         }
     }
@@ -193,7 +193,7 @@ impl<'a> Preparation<'a> {
             router.virtual_channels = keep(context.virtual_channels_of_terminals(&network), errors)?;
             routing = Arc::new(PerDestination::over(routing));
         }
-        let failure = keep(self.failure(context, &network, units), errors).flatten();
+        let failure = keep(self.failure(context, &wired), errors).flatten();
         let optional_load = measure.search == Some(Search::Saturation);
         let files = Recorded::new(self.files);
         let setting = traffic::Setting {
@@ -317,12 +317,12 @@ impl<'a> Preparation<'a> {
         let build = || build_network(context, self.files).map(Arc::new);
         let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
         let has_ports = whole.further_home_count() > 0;
-        let network = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
+        let wired = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
         let network = match context.table("faults")? {
-            Some(faults) if !faults.contains_key("at") => self.without_faults(context, network, faults)?,
-            _ => network,
+            Some(faults) => self.without_faults(context, &wired, faults, 0)?,
+            None => Arc::clone(&wired),
         };
-        Ok(if has_ports { Wired::by_ports(whole, network) } else { Wired::plain(network) })
+        Ok(if has_ports { Wired::by_ports(whole, wired, network) } else { Wired { whole, ..Wired::plain(network) } })
     }
 
     /// The network whose terminals are the ports of the terminals of another.
@@ -336,33 +336,51 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// What is left of a network once something is down.
-    fn without_faults(&self, context: Context<'_>, whole: Arc<Network>, faults: &Table) -> Result<Arc<Network>, ConfigError> {
+    /// What is left of a network without what is down in a cycle; 0 is before the run.
+    fn without_faults(&self, context: Context<'_>, whole: &Arc<Network>, faults: &Table, cycle: u64) -> Result<Arc<Network>, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
-        let key: Table = [("network", table), ("faults", faults)]
-            .map(|(name, table)| (name.to_owned(), Value::Table(table.clone())))
-            .into_iter()
-            .collect();
-        let damage = || context.damaged(faults, (*whole).clone(), self.files).map(Arc::new);
+        let by_ports = Value::Boolean(whole.owner_count().is_some());
+        let key: Table = [
+            ("network", Value::Table(table.clone())),
+            ("faults", Value::Table(faults.clone())),
+            ("by_terminal_ports", by_ports),
+            ("cycle", Value::String(cycle.to_string())),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect();
+        let damage = || {
+            let left = context.damaged(faults, whole, self.files, cycle)?;
+            Ok(if left.damage() == whole.damage() { Arc::clone(whole) } else { Arc::new(left) })
+        };
         self.built.networks.get(|known| *known == key, || key.clone(), damage)
     }
 
-    /// What fails during the run.
-    fn failure(&self, context: Context<'_>, network: &Arc<Network>, units: Units) -> Result<Option<Arc<Failure>>, ConfigError> {
+    /// What fails, and comes up again, during the run.
+    fn failure(&self, context: Context<'_>, wired: &Wired) -> Result<Option<Arc<Failure>>, ConfigError> {
         let Some(faults) = context.table("faults")? else { return Ok(None) };
-        let Some(times) = context.times_of_failure(faults, units)? else { return Ok(None) };
-        let left = self.without_faults(context, Arc::clone(network), faults)?;
-        let (routing, _) = self.routing(context, &Wired::plain(Arc::clone(&left)))?;
-        let damage = left.damage().cloned().unwrap_or_default();
-        Ok(Some(Arc::new(Failure {
-            cycle: times.at,
-            channels: damage.channels().iter().copied().filter(|&channel| !network.is_down(channel)).collect(),
-            routers: damage.routers().to_vec(),
-            detected: times.detected,
-            network: left,
-            routing,
-            resend_after: times.resend_after,
-        })))
+        let changes = context.changes(faults, &wired.whole, self.files)?;
+        if changes.cycles.is_empty() {
+            return Ok(None);
+        }
+        context.check_no_change_of_ports(wired)?;
+        let mut epochs = Vec::with_capacity(changes.cycles.len());
+        for &cycle in &changes.cycles {
+            let left = self.without_faults(context, &wired.whole, faults, cycle)?;
+            // What is as it was at the beginning has the network, and the routing, of the beginning.
+            let left = if left.damage() == wired.network.damage() { Arc::clone(&wired.network) } else { left };
+            let (routing, _) = self.routing(context, &Wired::plain(Arc::clone(&left)))?;
+            let damage = left.damage().cloned().unwrap_or_default();
+            epochs.push(Epoch {
+                cycle,
+                channels: damage.channels().iter().copied().filter(|&channel| !wired.network.is_down(channel)).collect(),
+                routers: damage.routers().to_vec(),
+                detected: cycle + changes.detect_after,
+                network: left,
+                routing,
+            });
+        }
+        Ok(Some(Arc::new(Failure { epochs, resend_after: changes.resend_after })))
     }
 
     fn routing(&self, context: Context<'_>, wired: &Wired) -> Result<(Arc<dyn Routing>, bool), ConfigError> {
@@ -370,8 +388,10 @@ impl<'a> Preparation<'a> {
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
         let entry = section.member(ALL_ROUTINGS, "algorithm", None)?;
-        section
-            .refuse_unknown(&[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock", TERMINAL_PORTS])], &format!("routing `{}`", entry.name))?;
+        section.refuse_unknown(
+            &[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock", TERMINAL_PORTS])],
+            &format!("routing `{}`", entry.name),
+        )?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
         let is_same = |(known, on): &(Table, Arc<Network>)| known == table && Arc::ptr_eq(on, network);
         let compile = || self.compile(context, &section, entry, wired);
@@ -611,7 +631,7 @@ impl<'a> Context<'a> {
     }
 
     /// What flits and cycles are, by `[network]`.
-    fn units(self) -> Result<Units, ConfigError> {
+    pub(super) fn units(self) -> Result<Units, ConfigError> {
         let section = Section::new(self, "network", self.required_table("network", "topology = \"mesh\"")?);
         Ok(self.channels(&section)?.1)
     }

@@ -23,19 +23,21 @@ pub(super) struct Wired {
     pub(super) terminals: Arc<Network>,
     /// The same network, but for terminals with several ports: there each port is a terminal.
     pub(super) network: Arc<Network>,
+    /// That one with nothing down.
+    pub(super) whole: Arc<Network>,
     pub(super) ports: Option<Arc<TerminalPorts>>,
 }
 
 impl Wired {
     /// A network whose terminals have a port each.
     pub(super) fn plain(network: Arc<Network>) -> Self {
-        Self { terminals: Arc::clone(&network), network, ports: None }
+        Self { terminals: Arc::clone(&network), whole: Arc::clone(&network), network, ports: None }
     }
 
-    /// A network some of whose terminals have several, with these ports as terminals, of which something may be down.
-    pub(super) fn by_ports(terminals: Arc<Network>, network: Arc<Network>) -> Self {
+    /// A network some of whose terminals have several, with these ports as terminals, whole and as it begins.
+    pub(super) fn by_ports(terminals: Arc<Network>, whole: Arc<Network>, network: Arc<Network>) -> Self {
         let ports = Some(Arc::new(TerminalPorts::of(&terminals, &network)));
-        Self { terminals, network, ports }
+        Self { terminals, network, whole, ports }
     }
 }
 
@@ -61,10 +63,9 @@ impl Chosen {
 }
 
 /// What of an experiment knows terminals with one port only: its key, and why.
-const OF_ONE_PORT: [(&str, &str); 3] = [
+const OF_ONE_PORT: [(&str, &str); 2] = [
     ("user", "the tables of users translate node numbers to terminals, and each has one port there"),
     ("endpoint", "its network interfaces have one port"),
-    ("faults.at", "its terminals would have to leave a port that no longer leads to where they send"),
 ];
 
 impl Context<'_> {
@@ -75,7 +76,9 @@ impl Context<'_> {
         let written = table.get(TERMINAL_PORTS);
         let Some(ports) = ports else {
             return match written {
-                Some(_) => Err(section.error_at_key(TERMINAL_PORTS, "is about terminals with several ports, and these have one; leave it out")),
+                Some(_) => {
+                    Err(section.error_at_key(TERMINAL_PORTS, "is about terminals with several ports, and these have one; leave it out"))
+                }
                 None => Ok(None),
             };
         };
@@ -91,32 +94,39 @@ impl Context<'_> {
 
     /// Refuses what knows terminals with one port only.
     pub(super) fn check_one_port(self, wired: &Wired) -> Result<(), ConfigError> {
+        let asks = |key: &str| wired.ports.is_some() && self.point.table.contains_key(key);
+        match OF_ONE_PORT.into_iter().find(|(key, _)| asks(key)) {
+            None => Ok(()),
+            Some((key, reason)) => Err(self.knows_one_port(wired, key, reason)),
+        }
+    }
+
+    /// Refuses failures during the run.
+    pub(super) fn check_no_change_of_ports(self, wired: &Wired) -> Result<(), ConfigError> {
         if wired.ports.is_none() {
             return Ok(());
         }
-        let table = |key: &str| match key.split_once('.') {
-            Some((section, key)) => self.table(section).is_ok_and(|table| table.is_some_and(|table| table.contains_key(key))),
-            None => self.point.table.contains_key(key),
-        };
-        match OF_ONE_PORT.into_iter().find(|(key, _)| table(key)) {
-            None => Ok(()),
-            Some((key, reason)) => {
-                let problem = format!(
-                    "does not go with terminals with several ports ({}): {reason}; take a network whose terminals have one",
-                    wired.terminals.name()
-                );
-                Err(self.error(key, Part::Key, problem))
-            }
-        }
+        let reason = "its terminals would have to leave ports that no longer lead to where they send";
+        Err(self.knows_one_port(wired, "faults", reason))
+    }
+
+    fn knows_one_port(self, wired: &Wired, key: &str, reason: &str) -> ConfigError {
+        let what = if key == "faults" { "has something that changes during the run, which " } else { "" };
+        let problem = format!(
+            "{what}does not go with terminals with several ports ({}): {reason}; take a network whose terminals have one",
+            wired.terminals.name()
+        );
+        self.error(key, Part::Key, problem)
     }
 
     /// Refuses what is down if it cuts a terminal off from another, whatever ports they take.
     pub(super) fn check_ports_reachable(self, wired: &Wired) -> Result<(), ConfigError> {
         let Some((from, to)) = wired.ports.as_ref().and_then(|ports| ports.separated()) else { return Ok(()) };
         let [from, to] = [from, to].map(|terminal| wired.terminals.terminal_name(terminal));
-        let cut = wired.network.damage().map_or("the network is disconnected".to_owned(), |damage| {
-            format!("cut the network: {}", damage.describe(&wired.network))
-        });
+        let cut = wired
+            .network
+            .damage()
+            .map_or("the network is disconnected".to_owned(), |damage| format!("cut the network: {}", damage.describe(&wired.network)));
         let key = if self.table("faults")?.is_some() { "faults" } else { "network" };
         Err(self.error(key, Part::Key, format!("{cut}, and no port of {from} reaches one of {to}; take fewer, others or another seed")))
     }

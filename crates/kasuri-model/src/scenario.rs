@@ -57,23 +57,30 @@ pub struct Scenario {
     pub timeline: bool,
 }
 
-/// Links and routers that fail while a run is going on.
+/// Links and routers that fail, and come up again, while a run is going on.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The cycle in which they do.
+    /// By ascending cycle, at least one: the network from that cycle on.
+    pub epochs: Vec<Epoch>,
+    /// Cycles from the loss of a packet until its source may send it again; without it what is lost stays lost.
+    pub resend_after: Option<u32>,
+}
+
+/// A time between two changes of what is up.
+#[derive(Clone, Debug)]
+pub struct Epoch {
+    /// The cycle in which it begins.
     pub cycle: u64,
-    /// The channels between routers that are dead from then on, ascending.
+    /// The channels between routers that have failed and are dead until the next epoch, ascending.
     pub channels: Vec<ChannelId>,
     /// The routers that are dead as a whole, ascending; their channels are among the others.
     pub routers: Vec<RouterId>,
     /// The cycle from which on routers know of it.
     pub detected: u64,
-    /// What is left of the network, and the routing on it, by which packets go from then on.
+    /// What is left of the network, and the routing on it, by which packets go once that is known.
     pub network: Arc<Network>,
     /// That routing.
     pub routing: Arc<dyn Routing>,
-    /// Cycles from the loss of a packet until its source may send it again; without it what is lost stays lost.
-    pub resend_after: Option<u32>,
 }
 
 /// Hosts with several terminals each (virtual machines or network ports) and one memory. A message takes part of the memory of its source's
@@ -183,11 +190,13 @@ impl Scenario {
         deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
     }
 
-    /// The scenario as it is once its failure is known; `None` where nothing fails.
-    pub fn after_failure(&self) -> Option<Self> {
-        let failure = self.failure.as_ref()?;
-        let (network, routing) = (Arc::clone(&failure.network), Arc::clone(&failure.routing));
-        Some(Self { network, routing, failure: None, ..self.clone() })
+    /// The scenario as it is once each change of what is up is known; what is up again as at the beginning is left out.
+    pub fn after_failures(&self) -> impl Iterator<Item = Self> + '_ {
+        let epochs = self.failure.iter().flat_map(|failure| &failure.epochs);
+        epochs.filter(|epoch| !Arc::ptr_eq(&epoch.network, &self.network)).map(|epoch| {
+            let (network, routing) = (Arc::clone(&epoch.network), Arc::clone(&epoch.routing));
+            Self { network, routing, failure: None, ..self.clone() }
+        })
     }
 
     /// Has the routing an escape path that the routers do not keep open?

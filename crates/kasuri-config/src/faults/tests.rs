@@ -64,6 +64,35 @@ fn every_form_names_the_same_link() {
     assert_eq!(list.damage().unwrap().routers(), [RouterId(5)]);
 }
 
+/// What a file gives times of its own changes then, the rest when the section says; what is as before has the network of before.
+#[test]
+fn lines_of_a_file_have_times_of_their_own() {
+    let list = "link 1 5 copy 1 at 100 until 300\nlink 2.3 until 250 # from the beginning on\nrouter 5 at 2us\nlink 0.3\n";
+    let faults = "path = \"list.txt\"\nat = 400\nuntil = 3_000\ndetect_after = 7";
+    let text = text(&format!("{LEAF_SPINE}\ncycle_ns = 2"), "algorithm = \"minimal\"", faults);
+    let document = Document::parse("f.toml", &text).unwrap();
+    let study = document.study(&document.points().unwrap()[0], &List(list)).unwrap();
+    let failure = study.scenario.failure.as_ref().unwrap();
+    let epochs: Vec<_> = failure
+        .epochs
+        .iter()
+        .map(|epoch| (epoch.cycle, epoch.detected, epoch.network.damage().map_or(0, |damage| damage.channels().len())))
+        .collect();
+    // Router 5 has eight links, of which the copy 1 to router 1 is up again by then; the link of the third line is one of another router.
+    assert_eq!(epochs, [(100, 107, 4), (250, 257, 2), (300, 307, 0), (400, 407, 2), (1000, 1007, 18), (3000, 3007, 16)]);
+    assert_eq!(study.scenario.network.damage().map(|damage| damage.channels().len()), Some(2));
+    for (line, wanted) in [
+        ("link 0.3 at soon", "list.txt:1: at is \"soon\"; a time is a number"),
+        ("router 5 at 9 until 9", "until is cycle 9; it must be after at, cycle 9"),
+        ("router 5 until", "`until` has no time behind it"),
+        ("lunk 5 at 9", "is no fault; a line is"),
+    ] {
+        let list: &'static str = line;
+        let error = document.study(&document.points().unwrap()[0], &List(list)).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{line}: {error}");
+    }
+}
+
 /// 16 links: a quarter and a bit are 4.16, half of one more rounds up; equal seeds draw the same, and more links the same first ones.
 #[test]
 fn drawn_links_are_a_rounded_part() {

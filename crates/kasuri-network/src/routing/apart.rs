@@ -2,8 +2,8 @@
 
 use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
-use crate::network::parts::{CUT_OFF, InPart, Parts};
 use crate::network::Network;
+use crate::network::parts::{CUT_OFF, InPart, Parts};
 use std::sync::Arc;
 
 /// Takes each packet through the part of the network in which its source is, by the routing of that part; to another part there is no path, nor to

@@ -2,53 +2,60 @@
 //!
 //! What waits for a dead channel or is on it is lost, and so is what comes to it before the failure is known. Of a packet that is cut in two the
 //! part behind the failure is lost; the part before goes on, and its receiver finds it damaged. What stands in the router behind a dead channel
-//! goes on. A router that is dead has lost all that was in it.
+//! goes on. A router that is dead has lost all that was in it. What comes up again carries what is sent from then on, once routers know of it.
 
 use super::packets::NONE;
 use super::run::{Rare, Run};
 use kasuri_model::scenario::{Failure, Scenario};
+use kasuri_network::id::ChannelId;
 use std::sync::Arc;
 
-/// What fails, and what is known of it.
+/// What fails and comes up again, and what is known of it.
 #[derive(Debug)]
 pub(super) struct Failures {
     pub(super) failure: Option<Arc<Failure>>,
-    /// Do routers know?
-    pub(super) are_known: bool,
+    /// The last epoch of which routers know, from 1; 0 before the first.
+    pub(super) known: u32,
 }
 
 impl Failures {
     pub(super) fn of(scenario: &Scenario) -> Self {
-        Self { failure: scenario.failure.clone(), are_known: false }
+        Self { failure: scenario.failure.clone(), known: 0 }
     }
 }
 
 impl<'a> Run<'a> {
-    /// Notes when something fails, and when routers hear of it.
-    pub(super) fn note_failure(&mut self) {
-        if let Some(failure) = &self.scenario.failure {
-            self.rare.note(failure.cycle, Rare::Fails);
-            self.rare.note(failure.detected, Rare::Known);
+    /// Notes when something fails or comes up again, and when routers hear of it.
+    pub(super) fn note_failures(&mut self) {
+        let epochs = self.scenario.failure.iter().flat_map(|failure| &failure.epochs);
+        for (number, epoch) in (0..).zip(epochs) {
+            self.rare.note(epoch.cycle, Rare::Changes(number));
+            self.rare.note(epoch.detected, Rare::Known(number));
         }
     }
 
-    /// Channels and routers die.
-    pub(super) fn fail(&mut self) {
+    /// Channels and routers die, and others come up again.
+    pub(super) fn change(&mut self, epoch: u32) {
         let Some(failure) = self.failures.failure.clone() else { return };
-        for &channel in &failure.channels {
-            self.kill(channel.0);
+        let epoch = &failure.epochs[epoch as usize];
+        for channel in 0..self.ports.len() as u32 {
+            let is_dead = epoch.channels.binary_search(&ChannelId(channel)).is_ok();
+            if is_dead && !self.ports[channel as usize].is_dead {
+                self.kill(channel);
+            }
+            self.ports[channel as usize].is_dead = is_dead;
         }
-        for &router in &failure.routers {
+        for &router in &epoch.routers {
             self.clear_inputs(router.0);
         }
     }
 
-    /// Routers know what is dead, and route by what is left.
-    pub(super) fn learn_failure(&mut self) {
+    /// Routers know what is up, and route by it.
+    pub(super) fn learn(&mut self, epoch: u32) {
         let scenario: &'a Scenario = self.scenario;
         if let Some(failure) = &scenario.failure {
-            self.failures.are_known = true;
-            self.routing = &*failure.routing;
+            self.failures.known = epoch + 1;
+            self.routing = &*failure.epochs[epoch as usize].routing;
         }
     }
 

@@ -30,8 +30,8 @@ pub(super) struct Packet {
     pub(super) is_reply: bool,
     /// Has a failure cut it in two? Then it ends as lost where it arrives.
     pub(super) is_cut: bool,
-    /// Is its state of the routing by what a failure has left?
-    pub(super) knows_failure: bool,
+    /// The epoch of whose routing its state is, as routers know them.
+    pub(super) routed_in: u32,
 }
 
 impl Packet {
@@ -54,7 +54,7 @@ impl Packet {
             class,
             is_reply: false,
             is_cut: false,
-            knows_failure: false,
+            routed_in: 0,
         }
     }
 }

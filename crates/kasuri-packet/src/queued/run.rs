@@ -35,10 +35,10 @@ pub(super) enum Rare {
     MessageLeft(u32),
     /// A terminal may have something to send.
     Look(u32),
-    /// Links and routers fail.
-    Fails,
+    /// Links and routers fail or come up again: an epoch begins.
+    Changes(u32),
     /// Routers know of it.
-    Known,
+    Known(u32),
 }
 
 /// What is to happen rarely; of one time what was noted first.
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         (0..self.terminals.all.len() as u32).for_each(|terminal| self.await_next(terminal));
-        self.note_failure();
+        self.note_failures();
         loop {
             let begin = self.calendar.now();
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
@@ -281,8 +281,8 @@ impl<'a> Run<'a> {
             }
             Rare::MessageLeft(message) => self.message_left(message),
             Rare::Look(terminal) => self.serve_terminal(terminal),
-            Rare::Fails => self.fail(),
-            Rare::Known => self.learn_failure(),
+            Rare::Changes(epoch) => self.change(epoch),
+            Rare::Known(epoch) => self.learn(epoch),
         }
     }
 
@@ -448,7 +448,7 @@ impl<'a> Run<'a> {
     fn route(&mut self, router: RouterId, input: PortNumber, place: u32) -> Result<PortNumber, EngineError> {
         let packet = self.packets.get_mut(place);
         packet.hops = packet.hops.saturating_add(1);
-        if packet.knows_failure != self.failures.are_known {
+        if packet.routed_in != self.failures.known {
             self.decide_at_source(place);
         }
         let packet = *self.packets.get(place);

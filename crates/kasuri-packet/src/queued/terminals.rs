@@ -123,7 +123,7 @@ impl Run<'_> {
     pub(super) fn decide_at_source(&mut self, place: u32) {
         let packet = self.packets.get_mut(place);
         let mut choice = SourceChoice::new(packet_key(self.routing_seed, packet.source, packet.serial), packet.serial);
-        packet.knows_failure = self.failures.are_known;
+        packet.routed_in = self.failures.known;
         packet.route_state = self.routing.initial_state(TerminalId(packet.source), TerminalId(packet.destination), &mut choice);
     }
 

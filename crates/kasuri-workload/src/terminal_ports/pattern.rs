@@ -51,9 +51,7 @@ impl PortPattern {
     /// Of the ways between two terminals those that their packets take, each as often as the others.
     fn chosen<'w>(&self, source: TerminalId, destination: TerminalId, all: &'w [Way]) -> &'w [Way] {
         match self.choice {
-            PortChoice::ByDestination if !all.is_empty() => {
-                std::slice::from_ref(&all[PortChoice::by_hash(source, destination, all.len())])
-            }
+            PortChoice::ByDestination if !all.is_empty() => std::slice::from_ref(&all[PortChoice::by_hash(source, destination, all.len())]),
             _ => all,
         }
     }
@@ -173,7 +171,8 @@ mod tests {
                             }
                             let mut stream = Streams::new(7).get(Purpose::Destination, port.0);
                             let mut drawn: BTreeMap<TerminalId, f64> = BTreeMap::new();
-                            (0..4000).for_each(|_| *drawn.entry(by_port.destination(port, &mut stream).unwrap()).or_default() += 1.0 / 4000.0);
+                            (0..4000)
+                                .for_each(|_| *drawn.entry(by_port.destination(port, &mut stream).unwrap()).or_default() += 1.0 / 4000.0);
                             assert!(weights.iter().all(|(to, weight)| (drawn[to] - weight).abs() < 0.04), "{name} {choice:?} {down:?}");
                         }
                         for (destination, weight) in of_terminals.weights(terminal) {

@@ -229,7 +229,9 @@ mod tests {
             for action in actions.drain(..) {
                 match action {
                     Action::Send(message) => {
-                        assert!(!due.iter().any(|event| matches!(event, Event::Sent(token) | Event::Arrived(token) if *token == message.token)));
+                        assert!(
+                            !due.iter().any(|event| matches!(event, Event::Sent(token) | Event::Arrived(token) if *token == message.token))
+                        );
                         messages.push(message);
                         due.push(Event::Sent(message.token));
                     }

@@ -250,7 +250,7 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
     let mut verdict = describe_graph(scenario, study.allow_deadlock, "", out)?;
-    if let Some(after) = scenario.after_failure() {
+    for after in scenario.after_failures() {
         verdict = verdict.max(describe_graph(&after, study.allow_deadlock, AFTER_FAILURE, out)?);
     }
     if scenario.router.predictor != predictor::NONE {

@@ -206,7 +206,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     // the destinations is tried; `kasuri check` builds it in any case.
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
     judge_graph(document, &study.scenario, budget, is_trusted(study), "")?;
-    if let Some(after) = study.scenario.after_failure() {
+    for after in study.scenario.after_failures() {
         // A promise is about whole networks.
         let budget = if allowed { budget } else { deadlock::STEP_BUDGET };
         judge_graph(document, &after, budget, allowed, AFTER_FAILURE)?;

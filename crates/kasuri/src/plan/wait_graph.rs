@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 /// All that the graph of a scenario's waiting packets depends on.
 pub(crate) struct WaitGraph {
     whole: Routed,
-    /// The same of what is left after a failure during the run.
-    left: Option<Routed>,
+    /// The same of what is left after each failure during the run.
+    left: Vec<Routed>,
     /// Those of its traffic.
     channels: Vec<VirtualChannels>,
     /// Are the paths that predictions may take included?
@@ -32,7 +32,7 @@ impl WaitGraph {
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self {
             whole: Routed::of(&scenario.network, &scenario.routing),
-            left: scenario.failure.as_ref().map(|failure| Routed::of(&failure.network, &failure.routing)),
+            left: scenario.after_failures().map(|after| Routed::of(&after.network, &after.routing)).collect(),
             channels: scenario.virtual_channel_ranges(),
             widened: scenario.takes_accepted_ports(),
             closed: scenario.closes_escape_path(),
@@ -47,15 +47,12 @@ impl WaitGraph {
 
     /// Can it be asked for again? Not once its network is gone.
     pub(crate) fn is_alive(&self) -> bool {
-        self.whole.is_alive() && self.left.as_ref().is_none_or(Routed::is_alive)
+        self.whole.is_alive() && self.left.iter().all(Routed::is_alive)
     }
 
     /// Have both the same graph?
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let same_left = match (&self.left, &other.left) {
-            (Some(one), Some(other)) => one.is_same(other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
+        let same_left = self.left.len() == other.left.len() && self.left.iter().zip(&other.left).all(|(one, other)| one.is_same(other));
         let routers = |graph: &Self| (graph.widened, graph.closed, graph.rules);
         same_left && self.whole.is_same(&other.whole) && self.channels == other.channels && routers(self) == routers(other)
     }

@@ -7,6 +7,8 @@ use kasuri::measure::{Fixed, Offer, controller};
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri_config::{Document, Preparation, Study};
 use kasuri_model::engine::{Engine, Outcome, Status};
+use kasuri_network::id::{ChannelId, RouterId};
+use kasuri_network::network::Endpoint;
 use kasuri_network::topology::Files;
 use kasuri_packet::{Input, Options, Spray, simulate};
 use kasuri_workload::ethernet::fabric::{Fabric, Tier};
@@ -438,6 +440,39 @@ fn a_message_whose_link_dies_takes_its_computed_time() {
     }
 }
 
+/// A link is down for a while: packets that begin to leave the leaf in between go by the other spine, all others by it, the one that was on it
+/// once more. Packet i begins in cycle b = i F + F + L + D.
+#[test]
+fn a_link_that_comes_up_again_is_used_again() {
+    let (flits, latency, router, packets) = (20_u64, 6, 15, 30_u64);
+    let flow = [(0, 1, (flits * packets) as u32)];
+    let mut hit = 0;
+    for spine in [2, 3] {
+        let faults = format!("links = [\"0 {spine}\"]\nat = 200\nuntil = 400\nresend_after = 2000");
+        let text = failing(&faults, "");
+        let network =
+            study(&format!("{text}[workload]\ncollective = \"alltoall\"\nmessage_flits = 4\n"), &Program(String::new())).scenario.network;
+        let outcome = flows_on(&text, 2, &flow, flits as u32);
+        let lost = outcome.queues.unwrap().lost;
+        if lost == Some(0) {
+            continue;
+        }
+        hit += 1;
+        let begins = |packet: u64| packet * flits + flits + latency + router;
+        let by_link = (0..packets).filter(|&packet| !(200..400).contains(&begins(packet))).count() as u64;
+        let sent_to = |spine: u32| -> u64 {
+            let leads_there = |channel: &ChannelId| {
+                matches!(network.source(*channel), Endpoint::Router(RouterId(0), _))
+                    && matches!(network.destination(*channel), Endpoint::Router(RouterId(to), _) if to == spine)
+            };
+            network.router_channels().filter(leads_there).map(|channel| outcome.channel_flits[channel.index()]).sum()
+        };
+        assert_eq!(lost, Some(1));
+        assert_eq!((sent_to(spine), sent_to(5 - spine)), ((by_link + 1) * flits, (packets - by_link) * flits));
+    }
+    assert_eq!(hit, 1, "the message takes one of the two spines");
+}
+
 /// Whatever dies and however packets go on, each is sent, arrived or lost (`paranoid` counts at every interval), and all arrive in the end.
 #[test]
 fn packets_are_conserved_whatever_dies() {
@@ -447,9 +482,13 @@ fn packets_are_conserved_whatever_dies() {
         "switching = \"virtual-cut-through\"\nqueue = \"pause\"\nqueue_flits = 30",
         "queue = \"drop\"\nqueue_flits = 40\nresend_after = 300",
     ] {
-        for (faults, policy) in
-            [("routers = [5]", "random"), ("links = [\"0 4\", \"1 6\"]", "flow-hash"), ("link_count = 3\nseed = 5", "random")]
-        {
+        for (faults, policy) in [
+            ("routers = [5]", "random"),
+            ("links = [\"0 4\", \"1 6\"]", "flow-hash"),
+            ("link_count = 3\nseed = 5", "random"),
+            ("routers = [5]\nuntil = 700", "random"),
+            ("links = [\"0 4\", \"1 6\"]\nuntil = 500", "flow-hash"),
+        ] {
             let text = format!(
                 "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"{policy}\"\n\
                  [router]\narchitecture = \"output-queued\"\nlatency = 4\n{router}\n[faults]\n{faults}\nat = 400\ndetect_after = 150\n\
@@ -483,7 +522,7 @@ fn open_traffic_goes_on_by_what_is_left() {
     assert!((accepted / 0.5 - 1.0).abs() < 0.02, "{accepted}");
     // Nothing is sent to the dead spine once that is known.
     let network = &study.scenario.network;
-    let dead = &study.scenario.failure.as_ref().unwrap().channels;
+    let dead = &study.scenario.failure.as_ref().unwrap().epochs[0].channels;
     assert_eq!(dead.len(), 8);
     assert!(dead.iter().all(|channel| outcome.channel_flits[channel.index()] == 0), "{}", network.name());
 }
@@ -494,6 +533,7 @@ fn failures_that_cannot_be_are_refused() {
     let open = "[traffic]\npattern = \"uniform\"\nload = 0.1\n";
     for (faults, more, wanted) in [
         ("links = [\"0 2\"]\nat = 0", open, "is 0; leave it out"),
+        ("links = [\"0 2\"]\nat = 50\nuntil = 50", open, "faults.until: is cycle 50; it must be after at, cycle 50"),
         ("links = [\"0 2\"]\nat = \"soon\"", open, "faults.at"),
         ("links = [\"0 2\"]\ndetect_after = 5", open, "say when with at"),
         ("links = [\"0 2\"]\nresend_after = 5", open, "say when with at"),

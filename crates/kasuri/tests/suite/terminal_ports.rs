@@ -160,7 +160,7 @@ fn what_knows_one_port_only_is_refused() {
         (with(machine), "endpoint: does not go with terminals with several ports"),
         (
             with(&format!("[faults]\nlinks = [\"0 4\"]\nat = 50\n{exchange}")),
-            "faults.at: does not go with terminals",
+            "faults: has something that changes during the run, which does not go with terminals",
         ),
         (with(&format!("terminal_ports = \"by-luck\"\n{exchange}")), "must be \"by-packet\", \"by-message\" or \"by-destination\""),
         (

@@ -126,8 +126,12 @@ pub(crate) const MACHINE: &[Excuse] = &[
 
 /// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
 pub(crate) const MISSING: &[Excuse] = &[
-    (&["user", "endpoint"], "does not go with terminals with several ports", "tables and interfaces would have to know the ports of a terminal"),
-    (&["faults.at"], "does not go with terminals with several ports", "terminals would have to hear which of their ports still lead where"),
+    (
+        &["user", "endpoint"],
+        "does not go with terminals with several ports",
+        "tables and interfaces would have to know the ports of a terminal",
+    ),
+    (&["faults"], "does not go with terminals with several ports", "terminals would have to hear which of their ports still lead where"),
     (&["traffic.process"], "is a batch, of which every port sends as much", "the batches of ports would have to be of different lengths"),
 ];
 
