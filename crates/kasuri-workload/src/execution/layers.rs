@@ -96,27 +96,86 @@ pub enum Among {
     SameExperts,
 }
 
-/// The steps of a layer.
+/// When a layer has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub enum Phase {
+    /// On the way forward.
     Forward,
+    /// On the way back, for the layer before.
     InputGradient,
+    /// On the way back, for the layer itself.
     WeightGradient,
 }
 
-/// Sets of NPUs of a transformer, each of which has groups of its own.
-const SETS: u32 = 4;
+impl Phase {
+    /// All, in the order in which tables have them.
+    pub const ALL: [Self; 3] = [Self::Forward, Self::InputGradient, Self::WeightGradient];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::InputGradient => "input gradient",
+            Self::WeightGradient => "weight gradient",
+        }
+    }
+}
+
+impl Layer {
+    /// What it does in a phase.
+    pub fn step(&self, phase: Phase) -> Step {
+        match phase {
+            Phase::Forward => self.forward,
+            Phase::InputGradient => self.input_gradient,
+            Phase::WeightGradient => self.weight_gradient,
+        }
+    }
+}
+
+/// What the NPUs of a group share. Groups are numbered in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shared {
+    /// Each layer: every NPU has a part of it.
+    Layer,
+    /// The data: every NPU has the same part of each layer.
+    Data,
+    /// The experts of a layer: every NPU has some of them.
+    Experts,
+    /// The data of experts: every NPU has the same ones.
+    SameExperts,
+}
+
+impl Among {
+    /// What those share who take part in an exchange of this phase.
+    fn shared(self, phase: Phase) -> Shared {
+        match (self, phase) {
+            (Self::Usual, Phase::Forward | Phase::InputGradient) => Shared::Layer,
+            (Self::Usual, Phase::WeightGradient) => Shared::Data,
+            (Self::Experts, _) => Shared::Experts,
+            (Self::SameExperts, _) => Shared::SameExperts,
+        }
+    }
+}
+
+impl Exchange {
+    /// As a collective operation of all NPUs.
+    fn of_all(self) -> Collective {
+        Collective { operation: Some(self.operation), bytes: Some(self.bytes), dimensions: None, group: 0, priority: 0 }
+    }
+}
+
+/// The numbers of groups, by what their NPUs share and the place of each group among those whose NPUs share the like.
+type GroupNumbers = BTreeMap<(Shared, u32), u32>;
 
 impl Transformer {
-    /// The group of an NPU for an exchange.
-    fn group(&self, npu: u32, among: Among, phase: Phase) -> (u32, u32) {
+    /// The place of an NPU's group among those whose NPUs share the like.
+    fn place(&self, npu: u32, shared: Shared) -> u32 {
         let (tensor, expert) = (self.tensor, self.expert);
-        let (place, data) = (npu % tensor, npu / tensor);
-        match (among, phase) {
-            (Among::Usual, Phase::Forward | Phase::InputGradient) => (0, data),
-            (Among::Usual, Phase::WeightGradient) => (1, place),
-            (Among::Experts, _) => (2, data / expert * tensor + place),
-            (Among::SameExperts, _) => (3, data % expert * tensor + place),
+        let (part, data) = (npu % tensor, npu / tensor);
+        match shared {
+            Shared::Layer => data,
+            Shared::Data => part,
+            Shared::Experts => data / expert * tensor + part,
+            Shared::SameExperts => data % expert * tensor + part,
         }
     }
 
@@ -135,27 +194,16 @@ impl Transformer {
         Ok(())
     }
 
-    /// All groups of more than one NPU, by their numbers, and the number of each set's group.
-    fn groups(&self, npus: u32, used: &BTreeSet<(Among, bool)>) -> (Groups, BTreeMap<(u32, u32), u32>) {
-        let mut members: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+    /// The groups whose NPUs share one of these, by their numbers, and those numbers.
+    fn groups(&self, npus: u32, used: &BTreeSet<Shared>) -> (Groups, GroupNumbers) {
+        let mut members: BTreeMap<(Shared, u32), Vec<u32>> = BTreeMap::new();
         for npu in 0..npus {
-            for &(among, is_weights) in used {
-                let phase = if is_weights { Phase::WeightGradient } else { Phase::Forward };
-                let group = members.entry(self.group(npu, among, phase)).or_default();
-                if group.last() != Some(&npu) {
-                    group.push(npu);
-                }
+            for &shared in used {
+                members.entry((shared, self.place(npu, shared))).or_default().push(npu);
             }
         }
-        let mut groups = Groups::new();
-        let mut numbers = BTreeMap::new();
-        for (key, npus) in members {
-            debug_assert!(key.0 < SETS, "a set of groups has a number of its own");
-            let number = groups.len() as u32 + 1;
-            numbers.insert(key, number);
-            groups.insert(number, npus);
-        }
-        (groups, numbers)
+        let numbers = members.keys().copied().zip(1..).collect();
+        ((1..).zip(members.into_values()).collect(), numbers)
     }
 }
 
@@ -169,9 +217,9 @@ impl LayerTable {
         let (groups, numbers) = match &self.parallelism {
             Parallelism::Transformer(transformer) => {
                 transformer.check(npus)?;
-                transformer.groups(npus, &self.sets())
+                transformer.groups(npus, &self.shared())
             }
-            _ => (Groups::new(), BTreeMap::new()),
+            _ => (Groups::new(), GroupNumbers::new()),
         };
         let program =
             |npu: u32| Writer { table: self, cluster, groups: &groups, numbers: &numbers, npu, nodes: Vec::new(), last: None }.write();
@@ -179,14 +227,23 @@ impl LayerTable {
         Ok((groups, traces))
     }
 
-    /// The sets of groups that exchange anything; are these weights?
-    fn sets(&self) -> BTreeSet<(Among, bool)> {
-        let of_layer = |layer: &Layer| {
-            let usual = [(layer.forward, false), (layer.input_gradient, false), (layer.weight_gradient, true)];
-            usual.map(|(step, is_weights)| step.exchange.map(|exchange| (exchange.among, is_weights)))
-        };
+    /// What those share who exchange anything.
+    fn shared(&self) -> BTreeSet<Shared> {
+        let of_layer = |layer: &Layer| Phase::ALL.map(|phase| layer.step(phase).exchange.map(|exchange| exchange.among.shared(phase)));
         self.layers.iter().flat_map(of_layer).flatten().collect()
     }
+}
+
+/// What a node does.
+enum Does {
+    /// Computes for so many nanoseconds.
+    Compute(u64),
+    /// Exchanges.
+    Exchange(Collective),
+    /// Takes in what was exchanged, for so many nanoseconds.
+    Update(u64),
+    /// Waits for several nodes.
+    Wait,
 }
 
 /// Writes the program of an NPU.
@@ -194,7 +251,7 @@ struct Writer<'a> {
     table: &'a LayerTable,
     cluster: &'a Cluster,
     groups: &'a Groups,
-    numbers: &'a BTreeMap<(u32, u32), u32>,
+    numbers: &'a GroupNumbers,
     npu: u32,
     nodes: Vec<Node>,
     /// The node for which the next one waits.
@@ -203,28 +260,24 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(mut self) -> Trace {
-        let count = self.table.layers.len();
         if self.table.parallelism == Parallelism::Micro {
             self.exchange(0, Phase::WeightGradient);
-            return self.trace();
+        } else {
+            let count = self.table.layers.len();
+            for layer in 0..count {
+                self.forward(layer);
+            }
+            for layer in (0..count).rev() {
+                self.recompute(layer);
+                self.backward(layer);
+            }
         }
-        for layer in 0..count {
-            self.forward(layer);
-        }
-        for layer in (0..count).rev() {
-            self.recompute(layer);
-            self.backward(layer);
-        }
-        self.trace()
-    }
-
-    fn trace(self) -> Trace {
         Trace { nodes: self.nodes, unmodelled: BTreeMap::new() }
     }
 
     fn forward(&mut self, layer: usize) {
         self.compute(layer, Phase::Forward);
-        self.last = self.exchange(layer, Phase::Forward);
+        self.exchange_and_wait(layer, Phase::Forward);
     }
 
     /// The layers from the last checkpoint on run forward once more where the way back asks for it.
@@ -247,104 +300,81 @@ impl Writer<'_> {
             }
             Parallelism::Transformer(_) => {
                 self.compute(layer, Phase::InputGradient);
-                self.last = self.exchange(layer, Phase::InputGradient);
+                self.exchange_and_wait(layer, Phase::InputGradient);
                 self.compute(layer, Phase::WeightGradient);
                 self.exchange(layer, Phase::WeightGradient);
             }
             _ => {
                 self.compute(layer, Phase::InputGradient);
                 // Nobody is before the first layer. The exchange goes on beside the gradient of the weights.
-                let before = self.last;
-                let exchanged =
-                    if layer > 0 { self.exchange(layer, Phase::InputGradient).filter(|node| Some(*node) != before) } else { None };
+                let exchanged = if layer > 0 { self.exchange(layer, Phase::InputGradient) } else { None };
                 self.compute(layer, Phase::WeightGradient);
                 self.exchange(layer, Phase::WeightGradient);
                 if let Some(exchanged) = exchanged {
-                    self.join(layer, exchanged);
+                    let waits_for = self.last.into_iter().chain([exchanged]).collect();
+                    self.last = Some(self.node(layer, Phase::InputGradient, Does::Wait, waits_for));
                 }
             }
         }
     }
 
     fn compute(&mut self, layer: usize, phase: Phase) {
-        let (name, ns) = (self.name(layer, phase, "computes"), self.step(layer, phase).compute_ns);
+        let ns = self.table.layers[layer].step(phase).compute_ns;
         if ns > 0 {
-            let waits_for = self.last.into_iter().collect();
-            self.last = Some(self.node(name, Kind::Compute { operations: None, bytes: None }, ns, false, waits_for));
+            self.last = Some(self.node(layer, phase, Does::Compute(ns), self.last.into_iter().collect()));
         }
     }
 
-    /// Begins an exchange after all before: the node that ends it, the last one so far if there is nothing to exchange.
+    fn exchange_and_wait(&mut self, layer: usize, phase: Phase) {
+        self.last = self.exchange(layer, phase).or(self.last);
+    }
+
+    /// Begins an exchange after all before: the node that ends it, if there is anything to exchange.
     fn exchange(&mut self, layer: usize, phase: Phase) -> Option<u64> {
-        let Some(exchange) = self.step(layer, phase).exchange else { return self.last };
-        let Some(collective) = self.collective(exchange, phase) else { return self.last };
-        let waits_for = self.last.into_iter().collect();
-        let name = self.name(layer, phase, "exchanges");
-        let node = self.node(name, Kind::Collective(Box::new(collective)), 0, false, waits_for);
-        let update = self.table.layers[layer].update_ns;
-        if update == 0 {
-            return Some(node);
-        }
-        // It takes nothing from computations, so it is the host's.
-        let name = self.name(layer, phase, "updates");
-        Some(self.node(name, Kind::Compute { operations: None, bytes: None }, update, true, [node].into()))
-    }
-
-    /// Who goes on waits for this node, too.
-    fn join(&mut self, layer: usize, node: u64) {
-        let waits_for = self.last.into_iter().chain([node]).collect();
-        let name = self.name(layer, Phase::InputGradient, "waits");
-        self.last = Some(self.node(name, Kind::Invalid, 0, false, waits_for));
+        let described = &self.table.layers[layer];
+        let collective = self.collective(described.step(phase).exchange?, phase)?;
+        let node = self.node(layer, phase, Does::Exchange(collective), self.last.into_iter().collect());
+        let update = described.update_ns;
+        Some(if update > 0 { self.node(layer, phase, Does::Update(update), [node].into()) } else { node })
     }
 
     /// The collective operation of this NPU, if it has partners.
     fn collective(&self, exchange: Exchange, phase: Phase) -> Option<Collective> {
-        let Exchange { operation, among, bytes } = exchange;
-        let shares_model = phase != Phase::WeightGradient;
-        let all = |dimensions: Option<Box<[bool]>>| Collective {
-            operation: Some(operation),
-            bytes: Some(bytes),
-            dimensions,
-            group: 0,
-            priority: 0,
-        };
-        let count = self.cluster.dimensions.len();
-        let first = |inside: bool| Some((0..count).map(|dimension| (dimension == 0) == inside).collect());
-        match &self.table.parallelism {
-            Parallelism::Data | Parallelism::Micro => (!shares_model).then(|| all(None)),
-            Parallelism::Model => shares_model.then(|| all(None)),
-            Parallelism::ModelThenData => (shares_model || count > 1).then(|| all(first(shares_model))),
-            Parallelism::DataThenModel => (!shares_model || count > 1).then(|| all(first(!shares_model))),
-            Parallelism::Transformer(transformer) => {
-                let group = self.numbers[&transformer.group(self.npu, among, phase)];
-                let members = self.groups[&group].len() as u64;
-                // What all have at the end is what each contributes, times their number.
-                let bytes = if operation == Operation::AllGather { bytes.div_ceil(members) } else { bytes };
-                let group = if members == u64::from(self.cluster.npus()) { 0 } else { group };
-                (members > 1).then(|| Collective { bytes: Some(bytes), group, ..all(None) })
+        use Parallelism::{Data, DataThenModel, Micro, Model, ModelThenData, Transformer};
+        let dimensions = 0..self.cluster.dimensions.len();
+        match (&self.table.parallelism, Among::Usual.shared(phase)) {
+            (Transformer(transformer), _) => self.collective_of_group(transformer, exchange, phase),
+            (Data | Micro, Shared::Data) | (Model, Shared::Layer) => Some(exchange.of_all()),
+            (Data | Micro | Model, _) => None,
+            (ModelThenData, Shared::Layer) | (DataThenModel, Shared::Data) => {
+                Some(Collective { dimensions: Some(dimensions.map(|dimension| dimension == 0).collect()), ..exchange.of_all() })
             }
+            (ModelThenData | DataThenModel, _) => (dimensions.len() > 1)
+                .then(|| Collective { dimensions: Some(dimensions.map(|dimension| dimension > 0).collect()), ..exchange.of_all() }),
         }
     }
 
-    fn step(&self, layer: usize, phase: Phase) -> Step {
-        let Layer { forward, input_gradient, weight_gradient, .. } = self.table.layers[layer];
-        match phase {
-            Phase::Forward => forward,
-            Phase::InputGradient => input_gradient,
-            Phase::WeightGradient => weight_gradient,
-        }
+    fn collective_of_group(&self, transformer: &Transformer, exchange: Exchange, phase: Phase) -> Option<Collective> {
+        let Exchange { operation, among, bytes } = exchange;
+        let shared = among.shared(phase);
+        let group = self.numbers[&(shared, transformer.place(self.npu, shared))];
+        let members = self.groups[&group].len() as u64;
+        // What all have at the end is what each contributes, times their number.
+        let bytes = if operation == Operation::AllGather { bytes.div_ceil(members) } else { bytes };
+        let group = if members == u64::from(self.cluster.npus()) { 0 } else { group };
+        (members > 1).then(|| Collective { bytes: Some(bytes), group, ..exchange.of_all() })
     }
 
-    fn name(&self, layer: usize, phase: Phase, does: &str) -> Box<str> {
-        let way = match phase {
-            Phase::Forward => "forward",
-            Phase::InputGradient => "input gradient",
-            Phase::WeightGradient => "weight gradient",
+    fn node(&mut self, layer: usize, phase: Phase, does: Does, waits_for: Box<[u64]>) -> u64 {
+        const COMPUTES: Kind = Kind::Compute { operations: None, bytes: None };
+        let (verb, kind, duration_ns, on_host) = match does {
+            Does::Compute(ns) => ("computes", COMPUTES, ns, false),
+            Does::Exchange(collective) => ("exchanges", Kind::Collective(Box::new(collective)), 0, false),
+            // It takes nothing from computations, so it is the host's.
+            Does::Update(ns) => ("updates", COMPUTES, ns, true),
+            Does::Wait => ("waits", Kind::Invalid, 0, false),
         };
-        format!("layer {layer} {}: {way} {does}", self.table.layers[layer].name).into()
-    }
-
-    fn node(&mut self, name: Box<str>, kind: Kind, duration_ns: u64, on_host: bool, waits_for: Box<[u64]>) -> u64 {
+        let name = format!("layer {layer} {}: {} {verb}", self.table.layers[layer].name, phase.name()).into();
         let id = self.nodes.len() as u64;
         self.nodes.push(Node { id, name, kind, duration_ns, on_host, waits_for });
         id
