@@ -5,7 +5,7 @@
 
 use super::{FormatError, short, text_of};
 use crate::names::unknown;
-use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Step, Transformer};
+use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Phase, Step, Transformer};
 use kasuri_workload::execution::trace::Operation;
 use std::collections::BTreeSet;
 
@@ -44,28 +44,25 @@ const COLUMNS: [&str; 12] = [
 /// fewer than 12 words, a collective or a number that is none: each with its line.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
     let text = text_of(name, bytes)?;
-    let lines: Vec<(usize, &str)> = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())).collect();
-    let mut lines = lines.into_iter().filter(|(_, line)| !line.is_empty());
-    let (number, header) =
-        lines.next().ok_or_else(|| FormatError::new(name, 1, "the file is empty; a layer table begins with its parallelism"))?;
-    let Header { parallelism, ignored } = header_of(header).map_err(|problem| FormatError::new(name, number, problem))?;
-    let (number, count) = lines.next().ok_or_else(|| FormatError::new(name, number + 1, "is missing; it is the number of layers"))?;
-    let layers: usize =
-        count.parse().map_err(|_| FormatError::new(name, number, format!("has `{}` for the number of layers", short(count))))?;
-    let (count, mut table) = (layers, LayerTable { parallelism, layers: Vec::new(), ignored });
-    let mut last = number;
+    let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+    let at = |line: usize| move |problem: String| FormatError::new(name, line, problem);
+    let (number, line) = lines.next().ok_or_else(|| at(1)("the file is empty; a layer table begins with its parallelism".to_owned()))?;
+    let Header { parallelism, ignored } = header(line).map_err(at(number))?;
+    let (mut last, line) = lines.next().ok_or_else(|| at(number + 1)("is missing; it is the number of layers".to_owned()))?;
+    let count: usize = line.parse().map_err(|_| at(last)(format!("has `{}` for the number of layers", short(line))))?;
+    let mut layers = Vec::new();
     for (number, line) in lines {
-        if table.layers.len() == count {
-            return Err(FormatError::new(name, number, format!("is one layer more than the {count} of line 2")));
+        if layers.len() == count {
+            return Err(at(number)(format!("is one layer more than the {count} of line 2")));
         }
-        table.layers.push(layer(line).map_err(|problem| FormatError::new(name, number, problem))?);
+        layers.push(layer(line).map_err(at(number))?);
         last = number;
     }
-    if table.layers.is_empty() || table.layers.len() < count {
-        let problem = format!("is the last line, after {} of the {count} layers of line 2; is the file cut off?", table.layers.len());
-        return Err(FormatError::new(name, last, problem));
+    if layers.is_empty() || layers.len() < count {
+        return Err(at(last)(format!("is the last line, after {} of the {count} layers of line 2; is the file cut off?", layers.len())));
     }
-    check_layers(&table).map_err(|problem| FormatError::new(name, 1, problem))?;
+    let table = LayerTable { parallelism, layers, ignored };
+    check_layers(&table).map_err(at(1))?;
     Ok(table)
 }
 
@@ -75,59 +72,69 @@ struct Header {
     ignored: Vec<String>,
 }
 
-fn header_of(line: &str) -> Result<Header, String> {
+fn header(line: &str) -> Result<Header, String> {
     let mut words = line.split_whitespace();
-    let parallelism = words.next().unwrap_or_default();
-    let mut words = words.peekable();
-    let plain = match parallelism {
+    let name = words.next().unwrap_or_default();
+    let parallelism = match name {
         "DATA" => Parallelism::Data,
         "MODEL" => Parallelism::Model,
         "HYBRID_DATA_MODEL" => Parallelism::ModelThenData,
         "HYBRID_MODEL_DATA" => Parallelism::DataThenModel,
         "MICRO" => Parallelism::Micro,
-        "HYBRID_TRANSFORMER" | "HYBRID_TRANSFORMER_FWD_IN_BCKWD" => {
-            let (mut tensor, mut expert, mut ignored) = (None, 1, Vec::new());
-            let (mut checkpoints, mut recomputations) = (BTreeSet::new(), BTreeSet::new());
-            while let Some(key) = words.next() {
-                let mut next = || -> Result<u64, String> {
-                    let word = words.next().ok_or_else(|| format!("ends after `{}`, which has a number behind it", short(key)))?;
-                    word.parse().map_err(|_| format!("has `{}` behind `{}`; it must be a whole number", short(word), short(key)))
-                };
-                let narrow = |value: u64| u32::try_from(value).map_err(|_| format!("has {value} behind `{key}`; it must be below 2^32"));
-                match key.trim_end_matches(':') {
-                    "model_parallel_NPU_group" => tensor = Some(narrow(next()?)?),
-                    "ep" => expert = narrow(next()?)?,
-                    list @ ("checkpoints" | "checkpoint_initiates") => {
-                        let count = next()?;
-                        let layers = (0..count).map(|_| next().map(|layer| layer as usize)).collect::<Result<BTreeSet<_>, _>>()?;
-                        *(if list == "checkpoints" { &mut checkpoints } else { &mut recomputations }) = layers;
-                    }
-                    "pp" | "vpp" | "ga" | "all_gpus" => {
-                        next()?;
-                    }
-                    "pp_comm" => {
-                        if next()? > 0 {
-                            ignored.push("pp_comm".to_owned());
-                        }
-                    }
-                    other => {
-                        words.next_if(|word| word.parse::<f64>().is_ok());
-                        ignored.push(other.to_owned());
-                    }
-                }
-            }
-            let tensor = tensor.ok_or("has no `model_parallel_NPU_group: N`, the number of NPUs that share each layer")?;
-            return Ok(Header {
-                parallelism: Parallelism::Transformer(Transformer { tensor, expert, checkpoints, recomputations }),
-                ignored,
-            });
-        }
+        "HYBRID_TRANSFORMER" | "HYBRID_TRANSFORMER_FWD_IN_BCKWD" => return transformer(words),
         other => return Err(unknown("parallelism", &short(other), PARALLELISMS)),
     };
     match words.next() {
-        None => Ok(Header { parallelism: plain, ignored: Vec::new() }),
-        Some(word) => Err(format!("has `{}` behind {parallelism}, which stands alone in its line", short(word))),
+        None => Ok(Header { parallelism, ignored: Vec::new() }),
+        Some(word) => Err(format!("has `{}` behind {name}, which stands alone in its line", short(word))),
     }
+}
+
+/// What stands behind HYBRID_TRANSFORMER: keys with numbers.
+fn transformer<'a>(words: impl Iterator<Item = &'a str>) -> Result<Header, String> {
+    let mut words = words.peekable();
+    let (mut tensor, mut expert, mut ignored) = (None, 1, Vec::new());
+    let (mut checkpoints, mut recomputations) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(key) = words.next() {
+        match key.trim_end_matches(':') {
+            "model_parallel_NPU_group" => tensor = Some(npus(key, &mut words)?),
+            "ep" => expert = npus(key, &mut words)?,
+            "checkpoints" => checkpoints = numbers(key, &mut words)?,
+            "checkpoint_initiates" => recomputations = numbers(key, &mut words)?,
+            "pp" | "vpp" | "ga" | "all_gpus" => {
+                number(key, &mut words)?;
+            }
+            "pp_comm" => {
+                if number(key, &mut words)? > 0 {
+                    ignored.push("pp_comm".to_owned());
+                }
+            }
+            other => {
+                words.next_if(|word| word.parse::<f64>().is_ok());
+                ignored.push(other.to_owned());
+            }
+        }
+    }
+    let tensor = tensor.ok_or("has no `model_parallel_NPU_group: N`, the number of NPUs that share each layer")?;
+    Ok(Header { parallelism: Parallelism::Transformer(Transformer { tensor, expert, checkpoints, recomputations }), ignored })
+}
+
+/// The number behind a key.
+fn number<'a>(key: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<u64, String> {
+    let word = words.next().ok_or_else(|| format!("ends after `{}`, which has a number behind it", short(key)))?;
+    word.parse().map_err(|_| format!("has `{}` behind `{}`; it must be a whole number", short(word), short(key)))
+}
+
+/// A number of NPUs.
+fn npus<'a>(key: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<u32, String> {
+    let value = number(key, words)?;
+    u32::try_from(value).map_err(|_| format!("has {value} behind `{key}`; it must be below 2^32"))
+}
+
+/// The numbers of layers behind a key and their count.
+fn numbers<'a>(key: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<BTreeSet<usize>, String> {
+    let count = number(key, words)?;
+    (0..count).map(|_| number(key, words).map(|layer| layer as usize)).collect()
 }
 
 fn layer(line: &str) -> Result<Layer, String> {
@@ -180,10 +187,8 @@ fn check_layers(table: &LayerTable) -> Result<(), String> {
             None => Ok(()),
         };
     }
-    let has_experts = |layer: &Layer| {
-        let exchanges = [layer.forward, layer.input_gradient, layer.weight_gradient].map(|step| step.exchange);
-        exchanges.into_iter().flatten().any(|exchange| exchange.among != Among::Usual)
-    };
+    let is_of_experts = |exchange: Exchange| exchange.among != Among::Usual;
+    let has_experts = |layer: &Layer| Phase::ALL.iter().any(|&phase| layer.step(phase).exchange.is_some_and(is_of_experts));
     match table.layers.iter().find(|layer| has_experts(layer)) {
         Some(layer) => {
             Err(format!("has no experts, but layer `{}` exchanges among them (_EP); HYBRID_TRANSFORMER_FWD_IN_BCKWD has", layer.name))

@@ -48,14 +48,51 @@ fn what_is_wrong_is_named_with_its_line() {
     assert!(experts.starts_with("t.txt:1") && experts.contains("layer `a`"), "{experts}");
 }
 
-/// Whatever is cut off or changed, the reader ends with a table or a line.
+/// Each cut is told with its line and what is missing, but one through the last number, which leaves a whole table.
 #[test]
-fn damaged_tables_are_refused_or_read() {
-    for length in 0..TABLE.len() {
-        let found = parse("t.txt", &TABLE.as_bytes()[..length]);
-        assert!(
-            length + 1 >= TABLE.len() || found.is_err() || TABLE[length..].trim_start().is_empty() || length > TABLE.len() - 5,
-            "{length}"
-        );
+fn tables_that_are_cut_short_are_refused_with_what_is_missing() {
+    let whole = TABLE.rfind("100").unwrap();
+    for length in 0..=TABLE.len() {
+        let cut = &TABLE[..length];
+        match parse("t.txt", cut.as_bytes()) {
+            Ok(table) => assert!(length > whole && table.layers.len() == 2, "{cut:?}"),
+            Err(error) => {
+                let ((line, problem), told) = (missing(cut), error.to_string());
+                assert!(length <= whole && told.starts_with(&format!("t.txt:{line}: ")) && told.contains(&problem), "{cut:?}: {told}");
+            }
+        }
+    }
+}
+
+/// What is missing behind the beginning of the table, and where.
+fn missing(cut: &str) -> (usize, String) {
+    let lines: Vec<(usize, &str)> = (1..).zip(cut.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    match lines[..] {
+        [] => (1, "begins with its parallelism".into()),
+        [(_, header)] => missing_in_header(header),
+        [.., (line, _)] if lines.len() == 2 => (line, "after 0 of the 2 layers".into()),
+        [.., (line, layer)] => match COLUMNS.get(layer.split_whitespace().count()) {
+            Some(column) => (line, format!("({column} is missing)")),
+            None => (line, format!("after {} of the 2 layers", lines.len() - 2)),
+        },
+    }
+}
+
+fn missing_in_header(header: &str) -> (usize, String) {
+    let words: Vec<&str> = header.split_whitespace().collect();
+    let key = words.iter().rposition(|word| word.parse::<u64>().is_err()).unwrap();
+    let numbers = match words[key].trim_end_matches(':') {
+        "checkpoints" | "checkpoint_initiates" => 2,
+        "model_parallel_NPU_group" | "ep" | "pp" | "vpp" | "ga" | "all_gpus" | "pp_comm" => 1,
+        _ => 0,
+    };
+    if !PARALLELISMS.contains(&words[0]) {
+        (1, format!("unknown parallelism `{header}`"))
+    } else if words.len() - 1 - key < numbers {
+        (1, format!("ends after `{}`", words[key]))
+    } else if key == 0 || (key, numbers) == (1, 0) {
+        (1, "has no `model_parallel_NPU_group: N`".into())
+    } else {
+        (2, "is missing; it is the number of layers".into())
     }
 }
