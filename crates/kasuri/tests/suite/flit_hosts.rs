@@ -1,47 +1,9 @@
 //! Hosts whose terminals share a memory, flit by flit: the same formula as of flows, and the same times within the grain of flits.
 
-use crate::common::UntilDone;
-use kasuri::input::KNOWN;
-use kasuri_config::{Document, Preparation, Study};
+use crate::hosts::{MESH, completion, hosts, study};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
 use kasuri_model::engine::Engine;
-use kasuri_model::scenario::Scenario;
-use kasuri_network::topology::Files;
-
-/// A flit of 8 bytes takes 0.8 ns, so that a channel carries 10 Gbyte/s.
-const MESH: &str = r#"[network]
-topology = "full-mesh"
-routers = 8
-flit_bytes = 8
-channel_gbit_per_second = 80
-[routing]
-algorithm = "minimal"
-"#;
-
-/// Every terminal of a pair sends to the other.
-struct Pairs;
-
-impl Files for Pairs {
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Ok((0..8).map(|terminal| format!("{}\n", terminal ^ 1)).collect::<String>().into_bytes())
-    }
-}
-
-fn study(text: &str) -> Result<Study, String> {
-    let document = Document::parse_for(*KNOWN, "a.toml", text).unwrap();
-    Preparation::new(&document, &Pairs, *KNOWN).study(&document.points().unwrap()[0]).map_err(|errors| errors.to_string())
-}
-
-fn completion(engine: &dyn Engine, text: &str) -> f64 {
-    let flow = if engine.name() == FlowEngine.name() { "[flow]\nlatency = false\n" } else { "" };
-    let study = study(&format!("engine = \"{}\"\n{text}{flow}", engine.name())).unwrap();
-    engine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).unwrap().completion_time.expect("an end")
-}
-
-fn hosts(terminals: u32, memory: f64, copies: u32) -> String {
-    format!("[hosts]\nterminals_per_host = {terminals}\nmemory_gbyte_per_second = {memory:?}\ncopies = {copies}\n")
-}
 
 /// 125 packets of 8 flits from each terminal.
 fn messages(pattern: &str) -> String {
@@ -95,8 +57,7 @@ fn machines_and_queues_for_classes_are_refused_beside_shared_memories() {
     let machine = "[endpoint]\nmodel = \"dsm\"\n[workload]\nprogram = \"random-access\"\naccesses = 3\nwrite_fraction = 0.5\n";
     let queues = "[router]\nclass_queues = true\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n";
     for (rest, reason) in [(machine, "have memories of their own"), (queues, "before its host's memory is")] {
-        let text = format!("engine = \"flit\"\n{MESH}{}{rest}", hosts(2, 20.0, 0));
-        let study = study(&text).unwrap();
+        let study = study(&FlitEngine, &format!("{MESH}{}{rest}", hosts(2, 20.0, 0))).unwrap();
         let refusals = FlitEngine.prepare(&study.scenario).err().expect("a refusal");
         assert!(refusals.iter().any(|refusal| refusal.key == "hosts" && refusal.reason.contains(reason)), "{refusals:?}");
     }

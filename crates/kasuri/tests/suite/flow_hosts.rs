@@ -1,49 +1,8 @@
 //! Hosts whose terminals share a memory, as flows.
 
-use crate::common::UntilDone;
-use kasuri::input::KNOWN;
-use kasuri_config::{Document, Preparation, Study};
+use crate::hosts::{MESH, completion, hosts, study};
 use kasuri_flow::FlowEngine;
-use kasuri_model::engine::Engine;
-use kasuri_model::scenario::Scenario;
-use kasuri_network::topology::Files;
 use proptest::prelude::*;
-
-/// A flit of 8 bytes takes 0.8 ns, so that a channel carries 10 Gbyte/s.
-const MESH: &str = r#"engine = "flow"
-[network]
-topology = "full-mesh"
-routers = 8
-flit_bytes = 8
-channel_gbit_per_second = 80
-[routing]
-algorithm = "minimal"
-[flow]
-latency = false
-"#;
-
-/// Every terminal of a pair sends to the other.
-struct Pairs;
-
-impl Files for Pairs {
-    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
-        Ok((0..8).map(|terminal| format!("{}\n", terminal ^ 1)).collect::<String>().into_bytes())
-    }
-}
-
-fn study(text: &str) -> Result<Study, String> {
-    let document = Document::parse_for(*KNOWN, "a.toml", text).unwrap();
-    Preparation::new(&document, &Pairs, *KNOWN).study(&document.points().unwrap()[0]).map_err(|errors| errors.to_string())
-}
-
-fn completion(text: &str) -> f64 {
-    let study = study(text).unwrap();
-    FlowEngine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).unwrap().completion_time.expect("an end")
-}
-
-fn hosts(terminals: u32, memory: f64, copies: u32) -> String {
-    format!("[hosts]\nterminals_per_host = {terminals}\nmemory_gbyte_per_second = {memory:?}\ncopies = {copies}\n")
-}
 
 fn messages(pattern: &str) -> String {
     format!("[traffic]\n{pattern}\nprocess = \"batch\"\nbatch_packets = 1\npacket_flits = 1000\n")
@@ -54,11 +13,11 @@ fn messages(pattern: &str) -> String {
 #[test]
 fn a_memory_that_is_too_slow_is_shared_by_all_messages_of_its_host() {
     let exchange = messages("pattern = \"bit-complement\"");
-    assert_eq!(completion(&format!("{MESH}{exchange}")), 1000.0);
+    assert_eq!(completion(&FlowEngine, &format!("{MESH}{exchange}")), 1000.0);
     for (terminals, memory, copies) in [(1, 20.0, 0), (4, 80.0, 0), (4, 60.0, 0), (4, 100.0, 1), (2, 10.0, 2)] {
         let asked = 2.0 * f64::from(terminals) * 10.0 * f64::from(1 + 2 * copies);
         let expected = 1000.0 * f64::max(1.0, asked / memory);
-        let found = completion(&format!("{MESH}{}{exchange}", hosts(terminals, memory, copies)));
+        let found = completion(&FlowEngine, &format!("{MESH}{}{exchange}", hosts(terminals, memory, copies)));
         assert!((found - expected).abs() <= 1.0, "{terminals} terminals, {memory} Gbyte/s, {copies} copies: {found}, {expected}");
     }
 }
@@ -67,7 +26,7 @@ fn a_memory_that_is_too_slow_is_shared_by_all_messages_of_its_host() {
 #[test]
 fn a_message_within_a_host_takes_its_memory_twice() {
     let pairs = messages("pattern = \"permutation\"\npath = \"pairs\"");
-    assert_eq!(completion(&format!("{MESH}{}{pairs}", hosts(2, 20.0, 0))), 2000.0);
+    assert_eq!(completion(&FlowEngine, &format!("{MESH}{}{pairs}", hosts(2, 20.0, 0))), 2000.0);
 }
 
 proptest! {
@@ -77,9 +36,8 @@ proptest! {
     #[test]
     fn a_slower_memory_never_helps(terminals in 1u32..5, memory in 5.0f64..200.0, slower in 1.0f64..4.0, max_min: bool) {
         let sharing = if max_min { "max-min" } else { "equal-share" };
-        let mesh = MESH.replace("latency = false", &format!("latency = false\nsharing = \"{sharing}\""));
         let sends = "[workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 100\nsynchronisation = \"barrier\"\n";
-        let time = |hosts: &str| completion(&format!("{mesh}{hosts}{sends}"));
+        let time = |hosts: &str| completion(&FlowEngine, &format!("flow.sharing = \"{sharing}\"\n{MESH}{hosts}{sends}"));
         let without = time("");
         prop_assert!((time(&hosts(terminals, 1e6, 0)) - without).abs() <= 1e-6 * without);
         let (fast, slow) = (time(&hosts(terminals, memory, 0)), time(&hosts(terminals, memory / slower, 0)));
@@ -98,7 +56,7 @@ fn what_hosts_cannot_be_is_refused_with_its_key() {
         (MESH, hosts(1, 1.0, 2000), "hosts.copies: is 2000; it must be 0 to 1000"),
         (&without_units, hosts(1, 1.0, 0), "hosts: asks what a flit and a cycle are: network.flit_bytes"),
     ] {
-        let errors = study(&format!("{network}{hosts}{exchange}")).unwrap_err();
+        let errors = study(&FlowEngine, &format!("{network}{hosts}{exchange}")).unwrap_err();
         assert!(errors.contains(problem), "{errors}");
     }
 }

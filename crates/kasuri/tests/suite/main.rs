@@ -41,6 +41,8 @@ mod flow_rounds;
 mod flow_users;
 mod flow_windows;
 mod gate;
+#[path = "common/hosts.rs"]
+mod hosts;
 mod latencies;
 mod lone_packets;
 mod matrix;
