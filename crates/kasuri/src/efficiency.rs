@@ -54,7 +54,7 @@ pub(crate) fn bound(study: &Study, outcome: &Outcome) -> Option<f64> {
     let all_alike = matches!(collective.operation, ALL_TO_ALL | "allgather" | "allreduce");
     let pick = |one: u64, other: u64| if all_alike { one.max(other) } else { one.min(other) };
     let (sent, received) = slowest.reduce(|one, other| (pick(one.0, other.0), pick(one.1, other.1)))?;
-    let of_terminals = sent.max(received) as f64;
+    let of_terminals = sent.max(received) as f64 / f64::from(collective.ports);
     let times = f64::from(collective.times);
     let between = if collective.operation == ALL_TO_ALL { between_routers(network, &collective, outcome, of_terminals) } else { 0.0 };
     Some(of_terminals.max(between) * times)
@@ -72,6 +72,8 @@ fn between_routers(network: &Network, collective: &Collective<'_>, outcome: &Out
     }
     let others = collective.terminals.len().saturating_sub(1).max(1) as f64;
     let flits = collective.least.map_or(0.0, |least| least.sent as f64) / others;
+    // Of several ports each carries its part, and so do the channels that the first ones use.
+    let flits = flits / f64::from(collective.ports);
     design::all_pairs_cycles(network, collective.terminals).map_or(run, |cycles| run.min(cycles * flits))
 }
 
@@ -127,7 +129,8 @@ fn question(point: &Point) -> String {
 fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> Option<Suggestion> {
     let collective = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?.workload.collective()?;
     let ranks = collective.terminals.len() as u32;
-    if collective.operation != ALL_TO_ALL || ranks > MOST_COUNTED {
+    // Schedules know terminals with one port.
+    if collective.operation != ALL_TO_ALL || ranks > MOST_COUNTED || collective.ports > 1 {
         return None;
     }
     let job = job(point, &collective);

@@ -1,7 +1,7 @@
 //! Closed workloads of terminals with several ports.
 
 use super::{PortChoice, Way, ways};
-use crate::workload::{Action, Event, Execution, Message, Token, Workload};
+use crate::workload::{Action, Collective, Event, Execution, Message, Token, Workload};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::terminal_ports::TerminalPorts;
 use kasuri_network::rng::Streams;
@@ -15,12 +15,16 @@ pub struct PortWorkload {
     ports: Arc<TerminalPorts>,
     choice: PortChoice,
     packet_flits: u32,
+    /// Of a collective operation: the first port of each rank's terminal.
+    ranks: Box<[TerminalId]>,
 }
 
 impl PortWorkload {
     /// A workload of one part, whose messages are cut into packets of `packet_flits`.
     pub fn new(workload: Arc<dyn Workload>, ports: Arc<TerminalPorts>, choice: PortChoice, packet_flits: u32) -> Self {
-        Self { workload, ports, choice, packet_flits }
+        let terminals = workload.collective().map_or(&[][..], |collective| collective.terminals);
+        let ranks = terminals.iter().filter_map(|&terminal| ports.ports_of(terminal).next()).collect();
+        Self { workload, ports, choice, packet_flits, ranks }
     }
 
     /// Over how many ports a message goes.
@@ -83,6 +87,12 @@ impl Workload for PortWorkload {
         let mut longest = 1;
         self.each_message(&mut |message| longest = longest.max(message.flits));
         longest
+    }
+
+    /// Where all ports are up: what is left of others tells nothing of each terminal.
+    fn collective(&self) -> Option<Collective<'_>> {
+        let ports = self.ports.of_each().filter(|_| self.ports.are_all_up())?;
+        Some(Collective { terminals: &self.ranks, ports, ..self.workload.collective()? })
     }
 
     fn offered_flits_per_cycle(&self) -> Option<f64> {

@@ -88,8 +88,10 @@ pub struct Collective<'a> {
     pub operation: &'static str,
     /// The algorithm: `workload.schedule`.
     pub schedule: &'static str,
-    /// The terminal of each rank.
+    /// The terminal of each rank; where terminals have several ports, the first of its ports.
     pub terminals: &'a [TerminalId],
+    /// Over how many ports the terminal of each rank sends and receives.
+    pub ports: u32,
     /// What it asks of the terminals at least, each time that it is run.
     pub least: Option<Least>,
     /// Flits of one message: of the block for each destination in an all-to-all.

@@ -70,6 +70,20 @@ fn ports_carry_a_message_together() {
     assert_eq!(short, pair(1, "", 304));
 }
 
+/// The bound of an all-to-all is that of the data over all ports: half of that of one plane.
+#[test]
+fn the_bound_is_that_of_all_ports() {
+    let bound = |text: &str| {
+        let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
+        let summary = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap();
+        ["completion_bound", "efficiency"].map(|name| summary.rows[0].get(name).as_f64())
+    };
+    let [one, two] = [1, 2].map(|planes| bound(&format!("engine = \"flow\"\n{}{INPUT_QUEUED}", leaf_spine(planes, &shifts(400)))));
+    // Seven messages of 400 flits.
+    assert_eq!((one[0], two[0]), (Some(2800.0), Some(1400.0)));
+    assert!(two[1].unwrap() > 0.4 && two[1].unwrap() <= 1.0, "{two:?}");
+}
+
 /// A plane that is down leaves all its work to the other: what two planes did takes as long as in one plane alone.
 #[test]
 fn a_plane_that_is_down_leaves_one_plane() {
