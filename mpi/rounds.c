@@ -112,7 +112,7 @@ static int run_round(struct run *run, const struct kasuri_round *round, int *is_
         *is_lost = 1;
         return error;
     }
-    error = kasuri_finish(&run->window);
+    kasuri_finish(&run->window, 1, &error);
     for (int i = 0; i < round->received && error == MPI_SUCCESS; i++)
         if (received[i].is_added)
             error = add(run, received[i], &added);
