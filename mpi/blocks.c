@@ -163,7 +163,8 @@ int kasuri_pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, 
 {
     int *counts = packed->counts = calloc((size_t)plan->size, sizeof *counts);
     MPI_Aint *offsets = packed->offsets = calloc((size_t)plan->size, sizeof *offsets);
-    packed->blocks = (struct kasuri_blocks){.type = MPI_PACKED, .extent = 1, .size = 1, .is_plain = 1, .counts = counts, .offsets = offsets};
+    packed->blocks =
+        (struct kasuri_blocks){.type = MPI_PACKED, .extent = 1, .size = 1, .is_plain = 1, .counts = counts, .offsets = offsets};
     return counts && offsets ? pack(plan, in, &packed->blocks, counts, offsets) : MPI_ERR_NO_MEM;
 }
 

@@ -72,8 +72,50 @@ void mpi_alltoallw_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
         OWN(mpi_alltoallw_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, error);
 }
 
+/* Those that do not wait. */
+void mpi_ialltoall_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoall(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoall_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ialltoallv_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                           MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallv(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                     *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoallv_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, error);
+}
+
 /* The same with counts of 64 bits. */
 #if MPI_VERSION >= 4
+void mpi_ialltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
+                                MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error,
+               MPI_Ialltoall_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoall_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ialltoallv_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                                 MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                                 MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallv_c(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                       *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoallv_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
+                                         error);
+}
+
 void mpi_alltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
                                MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
 {

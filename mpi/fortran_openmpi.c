@@ -68,6 +68,46 @@ void kasuri_mpi_alltoallv ALLTOALLV
 
 NAMES(mpi_alltoallv, MPI_ALLTOALLV, MPI_Alltoallv, ALLTOALLV);
 
+/* Those that do not wait. */
+#define IALLTOALL                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,       \
+     MPI_Fint *request, MPI_Fint *error)
+
+static void answer_request(MPI_Fint *request, MPI_Request made, MPI_Fint *error, int value)
+{
+    if (value == MPI_SUCCESS)
+        *request = PMPI_Request_c2f(made);
+    answer(error, value);
+}
+
+void kasuri_mpi_ialltoall IALLTOALL
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Ialltoall(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype),
+                                    PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_ialltoall, MPI_IALLTOALL, MPI_Ialltoall, IALLTOALL);
+
+#define IALLTOALLV                                                                                                                         \
+    (void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls,   \
+     MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+
+void kasuri_mpi_ialltoallv IALLTOALLV
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Ialltoallv(from, sendcounts, sdispls, type, buffer_of(recvbuf), recvcounts, rdispls, PMPI_Type_f2c(*recvtype),
+                                     PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_ialltoallv, MPI_IALLTOALLV, MPI_Ialltoallv, IALLTOALLV);
+
 /* The types of all ranks of a communicator. NULL if there is no memory. */
 static MPI_Datatype *types_of(const MPI_Fint *types, MPI_Comm comm)
 {

@@ -16,17 +16,35 @@ KASURI_OWN(Allreduce);
 KASURI_OWN(Alltoall);
 KASURI_OWN(Alltoallv);
 KASURI_OWN(Alltoallw);
+KASURI_OWN(Cart_create);
+KASURI_OWN(Cart_sub);
+KASURI_OWN(Comm_create);
+KASURI_OWN(Comm_create_group);
+KASURI_OWN(Comm_dup);
+KASURI_OWN(Comm_dup_with_info);
+KASURI_OWN(Comm_split);
+KASURI_OWN(Comm_split_type);
 KASURI_OWN(Finalize);
+KASURI_OWN(Ialltoall);
+KASURI_OWN(Ialltoallv);
+KASURI_OWN(Init);
+KASURI_OWN(Init_thread);
 KASURI_OWN(Reduce_scatter);
 KASURI_OWN(Reduce_scatter_block);
+KASURI_OWN(Wait);
+KASURI_OWN(Waitall);
+KASURI_OWN(Waitany);
+KASURI_OWN(Waitsome);
 #if MPI_VERSION >= 4
 KASURI_OWN(Allgather_c);
 KASURI_OWN(Allreduce_c);
 KASURI_OWN(Alltoall_c);
 KASURI_OWN(Alltoallv_c);
 KASURI_OWN(Alltoallw_c);
-KASURI_OWN(Reduce_scatter_c);
+KASURI_OWN(Ialltoall_c);
+KASURI_OWN(Ialltoallv_c);
 KASURI_OWN(Reduce_scatter_block_c);
+KASURI_OWN(Reduce_scatter_c);
 #endif
 
 /* After the definition of a call of this library: its name for own.c, by which no tool is called. */
@@ -38,16 +56,34 @@ KASURI_OWN(Reduce_scatter_block_c);
 #define PMPI_Alltoall (*kasuri_own_Alltoall)
 #define PMPI_Alltoallv (*kasuri_own_Alltoallv)
 #define PMPI_Alltoallw (*kasuri_own_Alltoallw)
+#define PMPI_Cart_create (*kasuri_own_Cart_create)
+#define PMPI_Cart_sub (*kasuri_own_Cart_sub)
+#define PMPI_Comm_create (*kasuri_own_Comm_create)
+#define PMPI_Comm_create_group (*kasuri_own_Comm_create_group)
+#define PMPI_Comm_dup (*kasuri_own_Comm_dup)
+#define PMPI_Comm_dup_with_info (*kasuri_own_Comm_dup_with_info)
+#define PMPI_Comm_split (*kasuri_own_Comm_split)
+#define PMPI_Comm_split_type (*kasuri_own_Comm_split_type)
 #define PMPI_Finalize (*kasuri_own_Finalize)
+#define PMPI_Ialltoall (*kasuri_own_Ialltoall)
+#define PMPI_Ialltoallv (*kasuri_own_Ialltoallv)
+#define PMPI_Init (*kasuri_own_Init)
+#define PMPI_Init_thread (*kasuri_own_Init_thread)
 #define PMPI_Reduce_scatter (*kasuri_own_Reduce_scatter)
 #define PMPI_Reduce_scatter_block (*kasuri_own_Reduce_scatter_block)
+#define PMPI_Wait (*kasuri_own_Wait)
+#define PMPI_Waitall (*kasuri_own_Waitall)
+#define PMPI_Waitany (*kasuri_own_Waitany)
+#define PMPI_Waitsome (*kasuri_own_Waitsome)
 #define PMPI_Allgather_c (*kasuri_own_Allgather_c)
 #define PMPI_Allreduce_c (*kasuri_own_Allreduce_c)
 #define PMPI_Alltoall_c (*kasuri_own_Alltoall_c)
 #define PMPI_Alltoallv_c (*kasuri_own_Alltoallv_c)
 #define PMPI_Alltoallw_c (*kasuri_own_Alltoallw_c)
-#define PMPI_Reduce_scatter_c (*kasuri_own_Reduce_scatter_c)
+#define PMPI_Ialltoall_c (*kasuri_own_Ialltoall_c)
+#define PMPI_Ialltoallv_c (*kasuri_own_Ialltoallv_c)
 #define PMPI_Reduce_scatter_block_c (*kasuri_own_Reduce_scatter_block_c)
+#define PMPI_Reduce_scatter_c (*kasuri_own_Reduce_scatter_c)
 #endif
 
 #endif

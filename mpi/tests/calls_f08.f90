@@ -3,7 +3,8 @@ program calls_f08
    use mpi_f08
    implicit none
    integer :: rank, ranks, peer, wrong, total, sums, again
-   integer, allocatable :: out(:), in(:), counts(:)
+   integer, allocatable, asynchronous :: out(:), in(:), counts(:)
+   type(MPI_Request) :: requests(2)
 
    call MPI_Init()
    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -22,6 +23,14 @@ program calls_f08
    wrong = wrong + merge(0, 1, sums == again)
    call MPI_Allgather(rank, 1, MPI_INTEGER, counts, 1, MPI_INTEGER, MPI_COMM_WORLD)
    wrong = wrong + count(counts /= [(peer, peer = 0, ranks - 1)])
+   out = [(100 * rank + peer, peer = 0, ranks - 1)]
+   counts = -1
+   call MPI_Ialltoall(out, 1, MPI_INTEGER, counts, 1, MPI_INTEGER, MPI_COMM_WORLD, requests(1))
+   call MPI_Ialltoall(MPI_IN_PLACE, 1, MPI_INTEGER, in, 1, MPI_INTEGER, MPI_COMM_WORLD, requests(2))
+   call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+   call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+   ! What has come from the others goes back to them.
+   wrong = wrong + count(counts /= [(100 * peer + rank, peer = 0, ranks - 1)]) + count(in /= out)
    call MPI_Allreduce(wrong, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
    if (rank == 0) print '(a, i0, a)', 'fortran: ', total, ' values are wrong'
    call MPI_Finalize()

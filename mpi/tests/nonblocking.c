@@ -1,0 +1,295 @@
+/* Random all-to-alls that do not wait, several at a time, on several communicators, in another order on each rank, with messages of the
+ * program and blocking all-to-alls between, and ended by every call that takes requests. Each must give what the MPI library's own blocking
+ * one gives, every byte of the receive buffers, gaps of the types included.
+ *
+ *     nonblocking CASES SEED [early]
+ *
+ * `early`: communicators end before their calls, which is right, but more than Open MPI's own calls stand.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the preloaded library, if there is one. */
+unsigned long long kasuri_background_scheduled(int collective) __attribute__((weak));
+
+enum { KINDS = 2, TYPES = 4, MAX_COUNT = 300, COMMUNICATORS = 6, PENDING = 6, MAX_RANKS = 64, WAYS = 9 };
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* All ranks draw the same numbers from `common`, and others from `own`. */
+static uint64_t common, own;
+
+static int frees_early;
+
+static unsigned draw(uint64_t *state, unsigned bound)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    return (unsigned)(mix(*state) % bound);
+}
+
+static MPI_Datatype make_type(unsigned kind)
+{
+    MPI_Datatype type = kind == 0 ? MPI_INT : MPI_DOUBLE;
+    if (kind == 2)
+        PMPI_Type_vector(3, 2, 5, MPI_INT, &type);
+    if (kind == 3)
+        PMPI_Type_create_resized(MPI_SHORT, 0, 12, &type);
+    if (kind > 1)
+        PMPI_Type_commit(&type);
+    return type;
+}
+
+/* A call that has begun, and what the MPI library's own gives. */
+struct pending {
+    unsigned kind, type_kind;
+    int is_in_place, count;
+    MPI_Comm comm;
+    unsigned char *from, *to, *expected;
+    size_t bytes;
+    int counts[2][MAX_RANKS], places[2][MAX_RANKS];
+    uint64_t key;
+};
+
+/* What one rank has for another, of which both know. */
+static int count_of(uint64_t key, int from, int to)
+{
+    const uint64_t z = mix(key + (uint64_t)from * 977 + (uint64_t)to * 31337);
+    return z % 4 == 0 ? 0 : (int)(z / 4 % MAX_COUNT);
+}
+
+/* Draws a call. All ranks draw, those outside the communicator too. */
+static void draw_call(struct pending *call, MPI_Comm comm)
+{
+    *call = (struct pending){.kind = draw(&common, KINDS), .type_kind = draw(&common, TYPES), .comm = comm};
+    call->is_in_place = draw(&common, 4) == 0;
+    call->count = draw(&common, 6) == 0 ? 0 : (int)draw(&common, MAX_COUNT);
+    call->is_in_place &= call->kind == 0;
+    call->key = common;
+}
+
+/* Buffers and counts of a call of this rank, and what is to come out. */
+static void prepare(struct pending *call)
+{
+    int rank, size;
+    MPI_Aint low, extent;
+    PMPI_Comm_rank(call->comm, &rank);
+    PMPI_Comm_size(call->comm, &size);
+    MPI_Datatype type = make_type(call->type_kind);
+    PMPI_Type_get_extent(type, &low, &extent);
+    for (int i = 0; i < size; i++) {
+        /* In place a pair exchanges equally many. */
+        const int less = rank < i ? rank : i, more = rank < i ? i : rank;
+        call->counts[0][i] = call->is_in_place ? count_of(call->key, less, more) : count_of(call->key, rank, i);
+        call->counts[1][i] = call->is_in_place ? count_of(call->key, less, more) : count_of(call->key, i, rank);
+        /* With gaps between them. */
+        call->places[0][i] = i * (MAX_COUNT + 3) + 1;
+        call->places[1][i] = (size - 1 - i) * (MAX_COUNT + 1);
+    }
+    call->bytes = (size_t)(size + 1) * (MAX_COUNT + 4) * (size_t)extent;
+    call->from = malloc(call->bytes);
+    call->to = malloc(call->bytes);
+    call->expected = malloc(call->bytes);
+    for (size_t i = 0; i < call->bytes; i++) {
+        call->from[i] = (unsigned char)mix(call->key + i * 64 + (size_t)rank);
+        call->to[i] = (unsigned char)mix(call->key + i + 7 * (size_t)rank);
+    }
+    memcpy(call->expected, call->to, call->bytes);
+    const void *source = call->is_in_place ? MPI_IN_PLACE : call->from;
+    if (call->kind == 0)
+        PMPI_Alltoall(source, call->count, type, call->expected, call->count, type, call->comm);
+    else
+        PMPI_Alltoallv(source, call->counts[0], call->places[0], type, call->expected, call->counts[1], call->places[1], type, call->comm);
+    if (call->type_kind > 1)
+        PMPI_Type_free(&type);
+}
+
+/* Begins a call. The program need not keep the type. */
+static void begin(struct pending *call, MPI_Request *request)
+{
+    MPI_Datatype type = make_type(call->type_kind);
+    const void *source = call->is_in_place ? MPI_IN_PLACE : call->from;
+    if (call->kind == 0)
+        MPI_Ialltoall(source, call->count, type, call->to, call->count, type, call->comm, request);
+    else
+        MPI_Ialltoallv(source, call->counts[0], call->places[0], type, call->to, call->counts[1], call->places[1], type, call->comm,
+                       request);
+    if (call->type_kind > 1)
+        PMPI_Type_free(&type);
+}
+
+static int is_right(struct pending *call, int number)
+{
+    const int right = memcmp(call->to, call->expected, call->bytes) == 0;
+    if (!right)
+        fprintf(stderr, "case %d: kind %u of type %u%s, count %d: differs\n", number, call->kind, call->type_kind,
+                call->is_in_place ? " in place" : "", call->count);
+    free(call->from);
+    free(call->to);
+    free(call->expected);
+    return right;
+}
+
+/* Ends all requests, in one of the ways that MPI has. */
+static void finish(MPI_Request *requests, int count, unsigned way)
+{
+    int done = 0, at, ended, indices[PENDING];
+    MPI_Status statuses[PENDING];
+    switch (way) {
+    case 0:
+        for (int i = count; i-- > 0;)
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        break;
+    case 1:
+        for (int i = 0; i < count; i++)
+            for (done = 0; !done;)
+                MPI_Test(&requests[i], &done, &statuses[0]);
+        break;
+    case 2: MPI_Waitall(count, requests, statuses); break;
+    case 3:
+        while (!done)
+            MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+        break;
+    case 4:
+        do
+            MPI_Waitany(count, requests, &at, MPI_STATUS_IGNORE);
+        while (at != MPI_UNDEFINED);
+        break;
+    case 5:
+        do
+            MPI_Testany(count, requests, &at, &done, &statuses[0]);
+        while (!done || at != MPI_UNDEFINED);
+        break;
+    case 6:
+        do
+            MPI_Waitsome(count, requests, &ended, indices, statuses);
+        while (ended != MPI_UNDEFINED);
+        break;
+    case 7:
+        do
+            MPI_Testsome(count, requests, &ended, indices, statuses);
+        while (ended != MPI_UNDEFINED);
+        break;
+    default:
+        for (int i = 0; i < count; i++) {
+            for (done = 0; !done;)
+                MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        }
+    }
+    /* Open MPI's own of nothing have ended from the beginning. */
+    for (int i = 0; i < count; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+}
+
+/* Even ranks end their calls only after they have heard from odd ones, which end theirs first. */
+static void talk(int is_before)
+{
+    int rank, size, word = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int other = rank ^ 1;
+    if (other >= size || (rank % 2 == 0) != is_before)
+        return;
+    if (rank % 2 == 0)
+        MPI_Recv(&word, 1, MPI_INT, other, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(&word, 1, MPI_INT, other, 5, MPI_COMM_WORLD);
+}
+
+/* A blocking all-to-all while others are under way. */
+static int block(MPI_Comm comm)
+{
+    int rank, size, from[MAX_RANKS], to[MAX_RANKS], is_right = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size; i++)
+        from[i] = 100 * rank + i;
+    MPI_Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, comm);
+    for (int i = 0; i < size; i++)
+        is_right &= to[i] == 100 * i + rank;
+    return is_right;
+}
+
+/* Some calls at a time. Those of one communicator begin in their order, others as the rank likes. */
+static int run_case(int number, const MPI_Comm *comms)
+{
+    struct pending calls[PENDING];
+    MPI_Request requests[PENDING];
+    MPI_Comm copy = MPI_COMM_NULL;
+    int count = 0, right = 1;
+    const int drawn = 1 + (int)draw(&common, PENDING), is_copied = draw(&common, 8) == 0 && frees_early, blocks = draw(&common, 3) == 0;
+    const unsigned order = draw(&own, COMMUNICATORS);
+    if (is_copied)
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    for (int i = 0; i < drawn; i++) {
+        const unsigned which = draw(&common, COMMUNICATORS);
+        draw_call(&calls[count], is_copied ? copy : comms[which]);
+        if (calls[count].comm == MPI_COMM_NULL)
+            continue;
+        /* Those of lists in place are the MPI library's. */
+        calls[count].is_in_place &= !is_copied || calls[count].kind == 0;
+        prepare(&calls[count++]);
+    }
+    for (unsigned turn = 0; turn < COMMUNICATORS; turn++)
+        for (int i = 0; i < count; i++)
+            if (is_copied ? turn == 0 : calls[i].comm == comms[(turn + order) % COMMUNICATORS])
+                begin(&calls[i], &requests[i]);
+    /* The copy may end before the calls do. */
+    if (is_copied)
+        MPI_Comm_free(&copy);
+    if (blocks)
+        right &= block(comms[0]);
+    talk(1);
+    finish(requests, count, draw(&own, WAYS));
+    talk(0);
+    for (int i = 0; i < count; i++)
+        right &= requests[i] == MPI_REQUEST_NULL && is_right(&calls[i], number);
+    return right;
+}
+
+/* The world, a copy, the world backwards, halves, the even ones and pairs. MPI_COMM_NULL for ranks outside. */
+static void make_communicators(MPI_Comm *comms)
+{
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    comms[0] = MPI_COMM_WORLD;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &comms[3]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2 == 0 ? 0 : MPI_UNDEFINED, rank, &comms[4]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &comms[5]);
+}
+
+int main(int argc, char **argv)
+{
+    /* No level of threads is asked for. */
+    MPI_Init(&argc, &argv);
+    const int cases = argc > 1 ? atoi(argv[1]) : 50;
+    common = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    frees_early = argc > 3 && strcmp(argv[3], "early") == 0;
+    int rank, right = 1, all = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    own = mix((uint64_t)rank + 1);
+    MPI_Comm comms[COMMUNICATORS];
+    make_communicators(comms);
+    for (int number = 0; number < cases; number++)
+        right &= run_case(number, comms);
+    MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d cases, %llu calls by the schedule on rank 0: %s\n", cases,
+               kasuri_background_scheduled ? kasuri_background_scheduled(0) : 0, all ? "no difference" : "DIFFERENT");
+    for (int i = 1; i < COMMUNICATORS; i++)
+        if (comms[i] != MPI_COMM_NULL)
+            MPI_Comm_free(&comms[i]);
+    MPI_Finalize();
+    return all ? 0 : 1;
+}
