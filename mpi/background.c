@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "own.h"
-#include "window.h"
+#include "trace.h"
 
 /* After so many turns in which nothing has moved the thread sleeps between them, for so many nanoseconds: the program needs the core. */
 enum { TURNS = 64, NAP = 20000 };
@@ -20,6 +20,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, turning = PTHREAD_MUTEX
 static pthread_cond_t has_come = PTHREAD_COND_INITIALIZER;
 static int has_thread, is_ending;
 static pthread_t thread;
+
+/* Persistent operations, and how many they are. */
+static struct kasuri_operation *kept;
+static atomic_int kept_count;
 
 /* Numbers of requests that are in use no more. */
 static int *numbers, free_numbers, fresh_number;
@@ -67,6 +71,12 @@ static void append(struct kasuri_operation **list, struct kasuri_operation *othe
     *list = others;
 }
 
+static void free_operation(struct kasuri_operation *operation)
+{
+    kasuri_release(operation->plan);
+    operation->free(operation);
+}
+
 /* An operation has ended. The message is last: then the program may do with the request what it likes. */
 static void end(struct kasuri_operation *operation)
 {
@@ -74,11 +84,18 @@ static void end(struct kasuri_operation *operation)
     const int number = operation->number, is_wrong = operation->error != MPI_SUCCESS;
     if (is_wrong)
         kasuri_call_error_handler(operation->plan, operation->error);
-    kasuri_release(operation->plan);
-    operation->free(operation);
+    operation->has_begun = 0;
+    operation->error = MPI_SUCCESS;
+    pthread_mutex_lock(&lock);
+    operation->is_active = 0;
+    const int is_over = !operation->is_persistent || operation->is_freed;
+    pthread_mutex_unlock(&lock);
+    if (is_over)
+        free_operation(operation);
     /* It is for nothing: a message that is longer is an error of the request. */
     PMPI_Send(&nothing, is_wrong, MPI_BYTE, 0, number, kasuri_alone());
-    give_number_back(number);
+    if (is_over)
+        give_number_back(number);
     atomic_fetch_sub(&busy, 1);
 }
 
@@ -180,6 +197,18 @@ void kasuri_end_background(void)
     has_thread = 0;
 }
 
+/* Hands an operation over to whoever goes round next. */
+static void hand_over(struct kasuri_operation *operation)
+{
+    operation->next = NULL;
+    pthread_mutex_lock(&lock);
+    atomic_fetch_add(&busy, 1);
+    operation->is_active = 1;
+    append(&incoming, operation);
+    pthread_cond_signal(&has_come);
+    pthread_mutex_unlock(&lock);
+}
+
 int kasuri_begin_operation(struct kasuri_operation *operation, MPI_Request *request)
 {
     operation->number = take_number();
@@ -191,11 +220,91 @@ int kasuri_begin_operation(struct kasuri_operation *operation, MPI_Request *requ
         return error;
     }
     kasuri_hold(operation->plan);
-    operation->next = NULL;
+    hand_over(operation);
+    return MPI_SUCCESS;
+}
+
+int kasuri_keep_operation(struct kasuri_operation *operation, MPI_Request *request)
+{
+    operation->number = take_number();
+    if (operation->number < 0)
+        return MPI_ERR_NO_MEM;
+    const int error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, operation->number, kasuri_alone(), request);
+    if (error != MPI_SUCCESS) {
+        give_number_back(operation->number);
+        return error;
+    }
+    kasuri_hold(operation->plan);
+    operation->is_persistent = 1;
+    operation->request = *request;
     pthread_mutex_lock(&lock);
-    atomic_fetch_add(&busy, 1);
-    append(&incoming, operation);
-    pthread_cond_signal(&has_come);
+    operation->next_kept = kept;
+    kept = operation;
+    kept_count++;
     pthread_mutex_unlock(&lock);
     return MPI_SUCCESS;
 }
+
+/* The persistent operation of a request, if there is one. */
+static struct kasuri_operation *find(MPI_Request request)
+{
+    if (kept_count == 0 || request == MPI_REQUEST_NULL)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    struct kasuri_operation *operation = kept;
+    while (operation && operation->request != request)
+        operation = operation->next_kept;
+    pthread_mutex_unlock(&lock);
+    return operation;
+}
+
+/* The program frees a persistent operation's request. One that is under way goes on to its end. */
+static void let_go(struct kasuri_operation *operation)
+{
+    pthread_mutex_lock(&lock);
+    struct kasuri_operation **at = &kept;
+    while (*at != operation)
+        at = &(*at)->next_kept;
+    *at = operation->next_kept;
+    kept_count--;
+    operation->is_freed = 1;
+    const int is_active = operation->is_active;
+    pthread_mutex_unlock(&lock);
+    if (is_active)
+        return;
+    give_number_back(operation->number);
+    free_operation(operation);
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    struct kasuri_operation *operation = find(*request);
+    const int error = PMPI_Start(request);
+    if (operation && error == MPI_SUCCESS)
+        hand_over(operation);
+    return error;
+}
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+    const int error = PMPI_Startall(count, requests);
+    for (int i = 0; i < count && error == MPI_SUCCESS; i++) {
+        struct kasuri_operation *operation = find(requests[i]);
+        if (operation)
+            hand_over(operation);
+    }
+    return error;
+}
+
+int MPI_Request_free(MPI_Request *request)
+{
+    struct kasuri_operation *operation = find(*request);
+    kasuri_trace_forget(*request);
+    if (operation)
+        let_go(operation);
+    return PMPI_Request_free(request);
+}
+
+KASURI_TAKES(Start);
+KASURI_TAKES(Startall);
+KASURI_TAKES(Request_free);

@@ -3,7 +3,7 @@
  * MPI lets a program that waits for one thing forget all others: rank A may stay in MPI_Recv until rank B, which waits for the end of an
  * MPI_Ialltoall, sends. So the phases of A must go on whatever A's program calls, and no call of MPI does that for a library on top of it:
  * a thread has to, which needs MPI_THREAD_MULTIPLE. One thread goes round all operations of the process, so none waits for another:
- * programs may begin operations of two communicators in another order on each rank.
+ * programs may begin operations of two communicators, and start persistent ones, in another order on each rank.
  *
  * The request that the program gets is the MPI library's own, of a receive from this rank itself. The thread sends the message when the
  * operation has ended. So every call that takes requests takes these. A thread that waits for requests meanwhile helps the operations on.
@@ -25,9 +25,12 @@ struct kasuri_operation {
     void (*free)(struct kasuri_operation *operation);
     int has_begun;
     int error;
+    /* Is it begun again and again, by MPI_Start? Then it has a request for all its life, of which the program may rid itself. */
+    int is_persistent, is_active, is_freed;
+    MPI_Request request;
     /* The tag of the message of which the request is. */
     int number;
-    struct kasuri_operation *next;
+    struct kasuri_operation *next, *next_kept;
 };
 
 /* Has the user asked for it: KASURI_MPI_NONBLOCKING? */
@@ -47,6 +50,9 @@ void kasuri_help(void);
 
 /* Ends the thread, after all operations. */
 void kasuri_end_background(void);
+
+/* Gives an operation a request of its own, which MPI_Start begins. The operation is the background's from now on. Returns MPI's error. */
+int kasuri_keep_operation(struct kasuri_operation *operation, MPI_Request *request);
 
 /* Begins the operation, which is the thread's from now on, with its plan. Returns MPI's error. */
 int kasuri_begin_operation(struct kasuri_operation *operation, MPI_Request *request);

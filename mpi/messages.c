@@ -276,12 +276,6 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 SOME(Waitsome, kasuri_wait_Waitsome)
 SOME(Testsome, PMPI_Testsome)
 
-int MPI_Request_free(MPI_Request *request)
-{
-    kasuri_trace_forget(*request);
-    return PMPI_Request_free(request);
-}
-
 KASURI_TAKES(Wait);
 KASURI_TAKES(Waitany);
 KASURI_TAKES(Waitall);

@@ -72,13 +72,37 @@ static void *own(const char *name, const void *ours)
     PASSES(Ialltoallv##suffix,                                                                                                             \
            (const void *sendbuf, const count sendcounts[], const place sdispls[], MPI_Datatype sendtype, void *recvbuf,                    \
             const count recvcounts[], const place rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request),                  \
-           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request))
+           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request));                               \
+    PASSES(Ialltoallw##suffix,                                                                                                             \
+           (const void *sendbuf, const count sendcounts[], const place sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,           \
+            const count recvcounts[], const place rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request),         \
+           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request))
+
+/* Persistent ones. */
+#define PERSISTENT(suffix, count, place)                                                                                                   \
+    PASSES(Alltoall_init##suffix,                                                                                                          \
+           (const void *sendbuf, count sendcount, MPI_Datatype sendtype, void *recvbuf, count recvcount, MPI_Datatype recvtype,            \
+            MPI_Comm comm, MPI_Info info, MPI_Request *request),                                                                           \
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));                                             \
+    PASSES(Alltoallv_init##suffix,                                                                                                         \
+           (const void *sendbuf, const count sendcounts[], const place sdispls[], MPI_Datatype sendtype, void *recvbuf,                    \
+            const count recvcounts[], const place rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,                          \
+            MPI_Request *request),                                                                                                         \
+           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request));                         \
+    PASSES(Alltoallw_init##suffix,                                                                                                         \
+           (const void *sendbuf, const count sendcounts[], const place sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,           \
+            const count recvcounts[], const place rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,                 \
+            MPI_Request *request),                                                                                                         \
+           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request))
 
 COLLECTIVES(, int, int);
 NONBLOCKING(, int, int);
 /* These are always this library's: it only adds to what the MPI library's do, and Fortran calls them by these names. */
 PASSES_TO(kasuri_Init, Init, (int *argc, char ***argv), (argc, argv));
 PASSES_TO(kasuri_Init_thread, Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided));
+PASSES_TO(kasuri_Start, Start, (MPI_Request * request), (request));
+PASSES_TO(kasuri_Startall, Startall, (int count, MPI_Request requests[]), (count, requests));
+PASSES_TO(kasuri_Request_free, Request_free, (MPI_Request * request), (request));
 PASSES(Finalize, (void), ());
 PASSES_TO(kasuri_wait_Wait, Wait, (MPI_Request * request, MPI_Status *status), (request, status));
 PASSES_TO(kasuri_wait_Waitany, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
@@ -97,7 +121,11 @@ PASSES_TO(kasuri_Cart_create, Cart_create,
           (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder, MPI_Comm *made),
           (comm, dimensions, sizes, periods, reorder, made));
 PASSES_TO(kasuri_Cart_sub, Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *made), (comm, remain, made));
+#if KASURI_HAS_PERSISTENT
+PERSISTENT(, int, int);
+#endif
 #if MPI_VERSION >= 4
+PERSISTENT(_c, MPI_Count, MPI_Aint);
 COLLECTIVES(_c, MPI_Count, MPI_Aint);
 NONBLOCKING(_c, MPI_Count, MPI_Aint);
 #endif

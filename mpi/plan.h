@@ -86,6 +86,8 @@ struct kasuri_plan {
     int has_background;
     /* Calls so far, of this rank as of all others; and calls that go on in the background. */
     unsigned calls, background_calls;
+    /* Persistent calls that were prepared. */
+    int persistent_calls;
     /* All-to-alls of blocks of their own lengths so far, and the longest message of any rank when they last told each other. */
     unsigned vectors;
     /* The number of the one at which they tell each other next. */
@@ -117,8 +119,8 @@ int kasuri_has_schedule(enum kasuri_collective collective);
 
 /* The tags of the messages of calls. Messages of schedules have a communicator of their own. What a call that failed has left there must
  * not be taken for a message of the next one: each has its own tag. MPI has 32,768 at least; those of each collective are divided among
- * calls and calls in the background. */
-enum { KASURI_TAGS = 1 << 13, KASURI_CALL_TAGS = 1 << 11 };
+ * calls, calls in the background and persistent ones. The latter keep theirs, and may be under way in any order. */
+enum { KASURI_TAGS = 1 << 13, KASURI_CALL_TAGS = 1 << 11, KASURI_PERSISTENT_TAGS = 1 << 12 };
 
 static inline int kasuri_tag(const struct kasuri_plan *plan)
 {
@@ -129,6 +131,14 @@ static inline int kasuri_tag(const struct kasuri_plan *plan)
 static inline int kasuri_background_tag(struct kasuri_plan *plan)
 {
     return (int)(plan->collective * KASURI_TAGS + KASURI_CALL_TAGS + plan->background_calls++ % KASURI_CALL_TAGS);
+}
+
+/* The tag of another persistent call, which is counted; -1 if there is none left. */
+static inline int kasuri_persistent_tag(struct kasuri_plan *plan)
+{
+    if (plan->persistent_calls == KASURI_PERSISTENT_TAGS)
+        return -1;
+    return (int)plan->collective * KASURI_TAGS + 2 * KASURI_CALL_TAGS + plan->persistent_calls++;
 }
 
 /* Would the MPI library take messages of this type? Asked without the program's error handlers. */

@@ -171,7 +171,7 @@ def test_random_calls_that_do_not_wait_are_those_of_the_mpi_library(mpi, hosts, 
     """The program asks for no threads. Half its ranks wait for messages of others, which wait for the calls."""
     file = write_for(tmp_path, "alltoall", hosts[1]) if hosts else schedule(8)
     environment = {"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_NONBLOCKING": "1", "KASURI_MPI_REPORT": "1"}
-    words = [BUILD / mpi / "nonblocking", str(CASES), "1", "early"]
+    words = [BUILD / mpi / "nonblocking", str(CASES), "1", "all"]
     found = launch(mpi, 8, *words, environment=environment, hosts=hosts[0] if hosts else None)
     assert found.returncode == 0, found.stderr
     counts = re.search(rf"{CASES} cases, (\d+) calls by the schedule on rank 0: no difference", found.stdout)
