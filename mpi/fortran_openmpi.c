@@ -204,6 +204,35 @@ void kasuri_mpi_reduce_scatter_block ALLREDUCE
 
 NAMES(mpi_reduce_scatter_block, MPI_REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, ALLREDUCE);
 
+/* Others that do not wait. */
+#define IALLREDUCE                                                                                                                         \
+    (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+#define REDUCES_LATER(lower, upper, mixed, count)                                                                                          \
+    void kasuri_##lower IALLREDUCE                                                                                                         \
+    {                                                                                                                                      \
+        MPI_Request made = MPI_REQUEST_NULL;                                                                                               \
+        const int value = mixed(buffer_of(sendbuf), buffer_of(recvbuf), count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),                     \
+                                PMPI_Comm_f2c(*comm), &made);                                                                              \
+        answer_request(request, made, error, value);                                                                                       \
+    }                                                                                                                                      \
+    NAMES(lower, upper, mixed, IALLREDUCE)
+
+REDUCES_LATER(mpi_iallreduce, MPI_IALLREDUCE, MPI_Iallreduce, *count);
+REDUCES_LATER(mpi_ireduce_scatter, MPI_IREDUCE_SCATTER, MPI_Ireduce_scatter, count);
+REDUCES_LATER(mpi_ireduce_scatter_block, MPI_IREDUCE_SCATTER_BLOCK, MPI_Ireduce_scatter_block, *count);
+
+void kasuri_mpi_iallgather IALLTOALL
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Iallgather(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype),
+                                     PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_iallgather, MPI_IALLGATHER, MPI_Iallgather, IALLTOALL);
+
 #define BARRIER (MPI_Fint *comm, MPI_Fint *error)
 
 void kasuri_mpi_barrier BARRIER

@@ -76,7 +76,21 @@ static void *own(const char *name, const void *ours)
     PASSES(Ialltoallw##suffix,                                                                                                             \
            (const void *sendbuf, const count sendcounts[], const place sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,           \
             const count recvcounts[], const place rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request),         \
-           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request))
+           (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request));                             \
+    PASSES(Iallgather##suffix,                                                                                                             \
+           (const void *sendbuf, count sendcount, MPI_Datatype sendtype, void *recvbuf, count recvcount, MPI_Datatype recvtype,            \
+            MPI_Comm comm, MPI_Request *request),                                                                                          \
+           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));                                                   \
+    PASSES(Iallreduce##suffix,                                                                                                             \
+           (const void *sendbuf, void *recvbuf, count number, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),          \
+           (sendbuf, recvbuf, number, type, op, comm, request));                                                                           \
+    PASSES(Ireduce_scatter_block##suffix,                                                                                                  \
+           (const void *sendbuf, void *recvbuf, count number, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),          \
+           (sendbuf, recvbuf, number, type, op, comm, request));                                                                           \
+    PASSES(Ireduce_scatter##suffix,                                                                                                        \
+           (const void *sendbuf, void *recvbuf, const count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,                         \
+            MPI_Request *request),                                                                                                         \
+           (sendbuf, recvbuf, counts, type, op, comm, request))
 
 /* Persistent ones. */
 #define PERSISTENT(suffix, count, place)                                                                                                   \

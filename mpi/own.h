@@ -32,11 +32,15 @@ KASURI_OWN(Comm_dup_with_info);
 KASURI_OWN(Comm_split);
 KASURI_OWN(Comm_split_type);
 KASURI_OWN(Finalize);
+KASURI_OWN(Iallgather);
+KASURI_OWN(Iallreduce);
 KASURI_OWN(Ialltoall);
 KASURI_OWN(Ialltoallv);
 KASURI_OWN(Ialltoallw);
 KASURI_OWN(Init);
 KASURI_OWN(Init_thread);
+KASURI_OWN(Ireduce_scatter);
+KASURI_OWN(Ireduce_scatter_block);
 KASURI_OWN(Reduce_scatter);
 KASURI_OWN(Reduce_scatter_block);
 KASURI_OWN(Request_free);
@@ -60,9 +64,13 @@ KASURI_OWN(Alltoallv_c);
 KASURI_OWN(Alltoallv_init_c);
 KASURI_OWN(Alltoallw_c);
 KASURI_OWN(Alltoallw_init_c);
+KASURI_OWN(Iallgather_c);
+KASURI_OWN(Iallreduce_c);
 KASURI_OWN(Ialltoall_c);
 KASURI_OWN(Ialltoallv_c);
 KASURI_OWN(Ialltoallw_c);
+KASURI_OWN(Ireduce_scatter_block_c);
+KASURI_OWN(Ireduce_scatter_c);
 KASURI_OWN(Reduce_scatter_block_c);
 KASURI_OWN(Reduce_scatter_c);
 #endif
@@ -85,11 +93,15 @@ KASURI_OWN(Reduce_scatter_c);
 #define PMPI_Comm_split (*kasuri_own_Comm_split)
 #define PMPI_Comm_split_type (*kasuri_own_Comm_split_type)
 #define PMPI_Finalize (*kasuri_own_Finalize)
+#define PMPI_Iallgather (*kasuri_own_Iallgather)
+#define PMPI_Iallreduce (*kasuri_own_Iallreduce)
 #define PMPI_Ialltoall (*kasuri_own_Ialltoall)
 #define PMPI_Ialltoallv (*kasuri_own_Ialltoallv)
 #define PMPI_Ialltoallw (*kasuri_own_Ialltoallw)
 #define PMPI_Init (*kasuri_own_Init)
 #define PMPI_Init_thread (*kasuri_own_Init_thread)
+#define PMPI_Ireduce_scatter (*kasuri_own_Ireduce_scatter)
+#define PMPI_Ireduce_scatter_block (*kasuri_own_Ireduce_scatter_block)
 #define PMPI_Reduce_scatter (*kasuri_own_Reduce_scatter)
 #define PMPI_Reduce_scatter_block (*kasuri_own_Reduce_scatter_block)
 #define PMPI_Request_free (*kasuri_own_Request_free)
@@ -110,9 +122,13 @@ KASURI_OWN(Reduce_scatter_c);
 #define PMPI_Alltoallv_init_c (*kasuri_own_Alltoallv_init_c)
 #define PMPI_Alltoallw_c (*kasuri_own_Alltoallw_c)
 #define PMPI_Alltoallw_init_c (*kasuri_own_Alltoallw_init_c)
+#define PMPI_Iallgather_c (*kasuri_own_Iallgather_c)
+#define PMPI_Iallreduce_c (*kasuri_own_Iallreduce_c)
 #define PMPI_Ialltoall_c (*kasuri_own_Ialltoall_c)
 #define PMPI_Ialltoallv_c (*kasuri_own_Ialltoallv_c)
 #define PMPI_Ialltoallw_c (*kasuri_own_Ialltoallw_c)
+#define PMPI_Ireduce_scatter_block_c (*kasuri_own_Ireduce_scatter_block_c)
+#define PMPI_Ireduce_scatter_c (*kasuri_own_Ireduce_scatter_c)
 #define PMPI_Reduce_scatter_block_c (*kasuri_own_Reduce_scatter_block_c)
 #define PMPI_Reduce_scatter_c (*kasuri_own_Reduce_scatter_c)
 #endif

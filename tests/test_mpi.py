@@ -169,14 +169,19 @@ def test_random_reductions_of_several_ranks_a_terminal_are_those_of_the_mpi_libr
 @pytest.mark.parametrize("hosts", [None, UNEVEN])
 def test_random_calls_that_do_not_wait_are_those_of_the_mpi_library(mpi, hosts, schedule, tmp_path):
     """The program asks for no threads. Half its ranks wait for messages of others, which wait for the calls."""
-    file = write_for(tmp_path, "alltoall", hosts[1]) if hosts else schedule(8)
-    environment = {"KASURI_MPI_SCHEDULE": str(file), "KASURI_MPI_NONBLOCKING": "1", "KASURI_MPI_REPORT": "1"}
+    places = [socket.gethostname()] * 8
+    files = [write_for(tmp_path, "alltoall", hosts[1])] if hosts else [schedule(8), *(write_for(tmp_path, name, places) for name in OTHERS)]
+    environment = {"KASURI_MPI_SCHEDULE": ":".join(map(str, files)), "KASURI_MPI_NONBLOCKING": "1", "KASURI_MPI_REPORT": "1"}
     words = [BUILD / mpi / "nonblocking", str(CASES), "1", "all"]
     found = launch(mpi, 8, *words, environment=environment, hosts=hosts[0] if hosts else None)
     assert found.returncode == 0, found.stderr
-    counts = re.search(rf"{CASES} cases, (\d+) calls by the schedule on rank 0: no difference", found.stdout)
-    assert counts is not None and int(counts[1]) > 2 * CASES, found.stdout
-    assert f"kasuri: non-blocking all-to-alls of rank 0: {counts[1]} by the schedule, 0 by the MPI library\n" in found.stderr
+    counted = re.search(rf"{CASES} cases, calls by the schedule on rank 0: (\d+) (\d+) (\d+) (\d+): no difference", found.stdout)
+    assert counted is not None, found.stdout
+    counts = list(map(int, counted.groups()))
+    assert counts[0] > CASES, counts
+    # The others' schedules are for the whole world, and for a rank a terminal.
+    assert all(count == 0 if hosts else count > CASES // 20 for count in counts[1:]), counts
+    assert f"kasuri: non-blocking all-to-alls of rank 0: {counts[0]} by the schedule, 0 by the MPI library\n" in found.stderr
 
 
 @pytest.mark.parametrize("why", ["set", "short"])
@@ -190,7 +195,7 @@ def test_other_calls_that_do_not_wait_are_the_mpi_librarys(mpi, why, schedule):
     assert f"{CASES} cases," in found.stdout and "no difference" in found.stdout
     counts = re.search(r"non-blocking all-to-alls of rank 0: (\d+) by the schedule, (\d+) by the MPI library(.*)", found.stderr)
     assert counts is not None, found.stderr
-    assert int(counts[2]) > CASES // 2
+    assert int(counts[2]) > CASES // 4
     # No rank knows the lengths of all messages of an MPI_Ialltoallv, so those do not decide.
     assert (int(counts[1]) > 0, counts[3]) == ((True, "") if why == "short" else (False, ": KASURI_MPI_NONBLOCKING is not set"))
 
@@ -220,7 +225,8 @@ def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, sched
     expected = (
         {"all-to-all": 10, "non-blocking all-to-all": 4, "all-reduce": 1}
         if program == "calls"
-        else {"all-to-all": 2, "non-blocking all-to-all": 2, "all-reduce": 1, "reduce-scatter": 2, "all-gather": 1}
+        else {"all-to-all": 2, "non-blocking all-to-all": 2, "non-blocking all-reduce": 1, "non-blocking reduce-scatter": 2}
+        | {"non-blocking all-gather": 1, "all-reduce": 1, "reduce-scatter": 2, "all-gather": 1}
     )
     for name, count in expected.items():
         assert f"{name}s of rank 0: {count} by the schedule, 0 by the MPI library" in found.stderr

@@ -1,6 +1,6 @@
-/* Random all-to-alls that do not wait, and persistent ones where MPI has them, several at a time, on several communicators, in another order
- * on each rank, with messages of the program and blocking all-to-alls between, and ended by every call that takes requests. Each must give
- * what the MPI library's own blocking one gives, every byte of the receive buffers, gaps of the types included.
+/* Random collectives that do not wait, and persistent all-to-alls where MPI has them, several at a time, on several communicators, in
+ * another order on each rank, with messages of the program and blocking all-to-alls between, and ended by every call that takes requests.
+ * Each must give what the MPI library's own blocking one gives, every byte of the receive buffers, gaps of the types included.
  *
  *     nonblocking CASES SEED [all]
  *
@@ -16,11 +16,12 @@
 /* Of the preloaded library, if there is one. */
 unsigned long long kasuri_background_scheduled(int collective) __attribute__((weak));
 
-/* Equal blocks, blocks of unlike lengths, and such of types; then the same persistent. */
+/* All-to-alls of equal blocks, of blocks of unlike lengths, and of such of types; other collectives; then persistent all-to-alls. */
+enum { EQUAL, UNLIKE, OF_TYPES, REDUCE, GATHER, SCATTER, SCATTER_BLOCK, PERSISTENT };
 #if MPI_VERSION >= 4
-enum { KINDS = 6 };
+enum { KINDS = PERSISTENT + 3 };
 #else
-enum { KINDS = 3 };
+enum { KINDS = PERSISTENT };
 #endif
 
 enum { TYPES = 4, MAX_COUNT = 300, COMMUNICATORS = 6, PENDING = 6, MAX_RANKS = 64, WAYS = 9 };
@@ -62,6 +63,8 @@ struct pending {
     MPI_Comm comm;
     unsigned char *from, *to, *expected;
     size_t bytes;
+    /* As many bytes are the same for sure. */
+    size_t compared;
     int counts[2][MAX_RANKS], places[2][MAX_RANKS], offsets[2][MAX_RANKS];
     /* And one that may get the handle of a type that the program has freed. */
     MPI_Datatype types[MAX_RANKS], other;
@@ -78,11 +81,13 @@ static int count_of(uint64_t key, int from, int to)
 /* Draws a call. All ranks draw, those outside the communicator too. */
 static void draw_call(struct pending *call, MPI_Comm comm)
 {
-    *call = (struct pending){.kind = draw(&common, does_all ? KINDS : 3), .type_kind = draw(&common, TYPES), .comm = comm};
+    *call = (struct pending){.kind = draw(&common, does_all ? KINDS : PERSISTENT), .type_kind = draw(&common, TYPES), .comm = comm};
     call->is_in_place = draw(&common, 4) == 0;
+    if (call->kind >= REDUCE && call->kind < PERSISTENT && call->kind != GATHER)
+        call->type_kind = 0;
     call->count = draw(&common, 6) == 0 ? 0 : (int)draw(&common, MAX_COUNT);
     /* Open MPI 4.1 may wait for ever for lists in place. */
-    call->is_in_place &= call->kind % 3 == 0;
+    call->is_in_place &= call->kind != UNLIKE && call->kind != OF_TYPES && call->kind <= PERSISTENT;
     call->key = common;
 }
 
@@ -93,6 +98,28 @@ static void refill(struct pending *call)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (size_t i = 0; i < call->bytes; i++)
         call->to[i] = (unsigned char)mix(call->key + i + 7 * (size_t)rank);
+}
+
+/* By the MPI library's own. */
+static void expect(struct pending *call, MPI_Datatype type, int rank)
+{
+    const void *source = call->is_in_place ? MPI_IN_PLACE : call->from;
+    unsigned char *to = call->expected;
+    switch (call->kind) {
+    case REDUCE: PMPI_Allreduce(source, to, call->count, type, MPI_SUM, call->comm); break;
+    case GATHER: PMPI_Allgather(source, call->count, type, to, call->count, type, call->comm); break;
+    case SCATTER:
+        PMPI_Reduce_scatter(source, to, call->counts[0], type, MPI_MAX, call->comm);
+        call->compared = (size_t)call->counts[0][rank] * sizeof(int);
+        break;
+    case SCATTER_BLOCK:
+        PMPI_Reduce_scatter_block(source, to, call->count, type, MPI_SUM, call->comm);
+        call->compared = (size_t)call->count * sizeof(int);
+        break;
+    case EQUAL:
+    case PERSISTENT: PMPI_Alltoall(source, call->count, type, to, call->count, type, call->comm); break;
+    default: PMPI_Alltoallv(source, call->counts[0], call->places[0], type, to, call->counts[1], call->places[1], type, call->comm);
+    }
 }
 
 /* Buffers and counts of a call of this rank, and what is to come out. */
@@ -108,6 +135,8 @@ static void prepare(struct pending *call)
         /* In place a pair exchanges equally many. */
         const int less = rank < i ? rank : i, more = rank < i ? i : rank;
         call->counts[0][i] = call->is_in_place ? count_of(call->key, less, more) : count_of(call->key, rank, i);
+        if (call->kind == SCATTER)
+            call->counts[0][i] = count_of(call->key, i, i);
         call->counts[1][i] = call->is_in_place ? count_of(call->key, less, more) : count_of(call->key, i, rank);
         /* With gaps between them. */
         call->places[0][i] = i * (MAX_COUNT + 3) + 1;
@@ -115,7 +144,7 @@ static void prepare(struct pending *call)
         for (int j = 0; j < 2; j++)
             call->offsets[j][i] = call->places[j][i] * (int)extent;
     }
-    call->bytes = (size_t)(size + 1) * (MAX_COUNT + 4) * (size_t)extent;
+    call->bytes = call->compared = (size_t)(size + 1) * (MAX_COUNT + 4) * (size_t)extent;
     call->from = malloc(call->bytes);
     call->to = malloc(call->bytes);
     call->expected = malloc(call->bytes);
@@ -123,11 +152,7 @@ static void prepare(struct pending *call)
         call->from[i] = (unsigned char)mix(call->key + i * 64 + (size_t)rank);
     refill(call);
     memcpy(call->expected, call->to, call->bytes);
-    const void *source = call->is_in_place ? MPI_IN_PLACE : call->from;
-    if (call->kind % 3 == 0)
-        PMPI_Alltoall(source, call->count, type, call->expected, call->count, type, call->comm);
-    else
-        PMPI_Alltoallv(source, call->counts[0], call->places[0], type, call->expected, call->counts[1], call->places[1], type, call->comm);
+    expect(call, type, rank);
     if (call->type_kind > 1)
         PMPI_Type_free(&type);
 }
@@ -135,9 +160,9 @@ static void prepare(struct pending *call)
 #if MPI_VERSION >= 4
 static void prepare_persistent(struct pending *call, const void *source, MPI_Datatype type, MPI_Request *request)
 {
-    if (call->kind == 3)
+    if (call->kind == PERSISTENT)
         MPI_Alltoall_init(source, call->count, type, call->to, call->count, type, call->comm, MPI_INFO_NULL, request);
-    else if (call->kind == 4)
+    else if (call->kind == PERSISTENT + 1)
         MPI_Alltoallv_init(source, call->counts[0], call->places[0], type, call->to, call->counts[1], call->places[1], type, call->comm,
                            MPI_INFO_NULL, request);
     else
@@ -153,12 +178,20 @@ static void begin(struct pending *call, MPI_Request *request)
     const void *source = call->is_in_place ? MPI_IN_PLACE : call->from;
     for (int i = 0; i < MAX_RANKS; i++)
         call->types[i] = type;
-    if (call->kind == 0)
+    if (call->kind == REDUCE)
+        MPI_Iallreduce(source, call->to, call->count, type, MPI_SUM, call->comm, request);
+    else if (call->kind == GATHER)
+        MPI_Iallgather(source, call->count, type, call->to, call->count, type, call->comm, request);
+    else if (call->kind == SCATTER)
+        MPI_Ireduce_scatter(source, call->to, call->counts[0], type, MPI_MAX, call->comm, request);
+    else if (call->kind == SCATTER_BLOCK)
+        MPI_Ireduce_scatter_block(source, call->to, call->count, type, MPI_SUM, call->comm, request);
+    else if (call->kind == EQUAL)
         MPI_Ialltoall(source, call->count, type, call->to, call->count, type, call->comm, request);
-    else if (call->kind == 1)
+    else if (call->kind == UNLIKE)
         MPI_Ialltoallv(source, call->counts[0], call->places[0], type, call->to, call->counts[1], call->places[1], type, call->comm,
                        request);
-    else if (call->kind == 2)
+    else if (call->kind == OF_TYPES)
         MPI_Ialltoallw(source, call->counts[0], call->offsets[0], call->types, call->to, call->counts[1], call->offsets[1], call->types,
                        call->comm, request);
 #if MPI_VERSION >= 4
@@ -173,7 +206,7 @@ static void begin(struct pending *call, MPI_Request *request)
 
 static int is_right(const struct pending *call, int number)
 {
-    const int right = memcmp(call->to, call->expected, call->bytes) == 0;
+    const int right = memcmp(call->to, call->expected, call->compared) == 0;
     if (!right)
         fprintf(stderr, "case %d: kind %u of type %u%s, count %d: differs\n", number, call->kind, call->type_kind,
                 call->is_in_place ? " in place" : "", call->count);
@@ -196,7 +229,7 @@ static void start(const struct pending *calls, MPI_Request *requests, int count)
     const int is_reversed = (int)draw(&own, 2), all = (int)draw(&own, 2);
     for (int i = 0; i < count; i++) {
         const int which = is_reversed ? count - 1 - i : i;
-        if (calls[which].kind < 3)
+        if (calls[which].kind < PERSISTENT)
             continue;
         at[number] = which;
         started[number++] = requests[which];
@@ -306,6 +339,9 @@ static int run_case(int number, const MPI_Comm *comms)
         draw_call(&calls[count], is_copied ? copy : comms[which]);
         if (calls[count].comm == MPI_COMM_NULL)
             continue;
+        /* Those that may be the MPI library's own do not outlive it. */
+        if (is_copied && calls[count].kind >= REDUCE && calls[count].kind < PERSISTENT)
+            calls[count].kind = EQUAL;
         prepare(&calls[count++]);
     }
     for (unsigned turn = 0; turn < COMMUNICATORS; turn++)
@@ -322,8 +358,8 @@ static int run_case(int number, const MPI_Comm *comms)
     finish(requests, count, draw(&own, WAYS));
     talk(0);
     for (int i = 0; i < count; i++) {
-        right &= (requests[i] == MPI_REQUEST_NULL) == (calls[i].kind < 3) && is_right(&calls[i], number);
-        if (calls[i].kind >= 3)
+        right &= (requests[i] == MPI_REQUEST_NULL) == (calls[i].kind < PERSISTENT) && is_right(&calls[i], number);
+        if (calls[i].kind >= PERSISTENT)
             refill(&calls[i]);
     }
     /* Persistent ones again. */
@@ -331,7 +367,7 @@ static int run_case(int number, const MPI_Comm *comms)
     finish(requests, count, draw(&own, WAYS));
     for (int i = 0; i < count; i++) {
         right &= is_right(&calls[i], number);
-        if (calls[i].kind >= 3)
+        if (calls[i].kind >= PERSISTENT)
             MPI_Request_free(&requests[i]);
         free_call(&calls[i]);
     }
@@ -367,9 +403,12 @@ int main(int argc, char **argv)
     for (int number = 0; number < cases; number++)
         right &= run_case(number, comms);
     MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    unsigned long long counts[4] = {0};
+    for (int i = 0; i < 4 && kasuri_background_scheduled; i++)
+        counts[i] = kasuri_background_scheduled(i);
     if (rank == 0)
-        printf("%d cases, %llu calls by the schedule on rank 0: %s\n", cases,
-               kasuri_background_scheduled ? kasuri_background_scheduled(0) : 0, all ? "no difference" : "DIFFERENT");
+        printf("%d cases, calls by the schedule on rank 0: %llu %llu %llu %llu: %s\n", cases, counts[0], counts[1], counts[2], counts[3],
+               all ? "no difference" : "DIFFERENT");
     for (int i = 1; i < COMMUNICATORS; i++)
         if (comms[i] != MPI_COMM_NULL)
             MPI_Comm_free(&comms[i]);
