@@ -26,9 +26,10 @@ struct call {
 struct exchange {
     struct kasuri_operation operation;
     struct call call;
-    /* Duplicates of types, and lists of types. */
+    /* Duplicates of types, and lists of types and of counts. */
     MPI_Datatype *held, *types;
     int held_count;
+    MPI_Count *counts;
     /* Where it is in place. */
     struct kasuri_packed packed;
     struct kasuri_exchange phases;
@@ -75,6 +76,32 @@ static int hold_lists(struct exchange *exchange, int size)
     return error;
 }
 
+/* Copies of counts and displacements. A program must leave its own as they are, but mpi4py frees them, for MPI libraries have copies, too. */
+static int keep_lists(struct exchange *exchange)
+{
+    struct kasuri_blocks *out = &exchange->call.out, *in = &exchange->call.in;
+    const int size = exchange->operation.plan->size, has_offsets = exchange->call.offsets != NULL;
+    if (!kasuri_is_list(in))
+        return MPI_SUCCESS;
+    MPI_Count *counts = exchange->counts = malloc(2 * (size_t)size * sizeof *counts);
+    MPI_Aint *offsets = has_offsets ? exchange->call.offsets : malloc(2 * (size_t)size * sizeof *offsets);
+    exchange->call.offsets = offsets;
+    if (!counts || !offsets)
+        return MPI_ERR_NO_MEM;
+    for (int rank = 0; rank < size; rank++) {
+        counts[rank] = kasuri_count(in, rank);
+        counts[size + rank] = kasuri_count(out, rank);
+        offsets[rank] = kasuri_address(in, rank) - in->buffer;
+        offsets[size + rank] = kasuri_address(out, rank) - out->buffer;
+    }
+    in->counts = out->counts = NULL;
+    in->long_counts = counts;
+    out->long_counts = counts + size;
+    in->offsets = offsets;
+    out->offsets = offsets + size;
+    return MPI_SUCCESS;
+}
+
 static int hold_types(struct exchange *exchange)
 {
     const int size = exchange->operation.plan->size, is_list = exchange->call.in.types != NULL;
@@ -93,6 +120,7 @@ static void free_exchange(struct kasuri_operation *operation)
         PMPI_Type_free(&exchange->held[--exchange->held_count]);
     free(exchange->held);
     free(exchange->types);
+    free(exchange->counts);
     free(exchange->call.offsets);
     free(exchange->call.sizes);
     free(exchange);
@@ -158,7 +186,9 @@ static struct exchange *make(const struct call *call, struct kasuri_plan *plan, 
 static int take(const struct call *call, struct kasuri_plan *plan, int tag, int is_persistent, MPI_Request *request)
 {
     struct exchange *exchange = make(call, plan, tag);
-    int error = exchange ? hold_types(exchange) : MPI_ERR_NO_MEM;
+    int error = exchange ? keep_lists(exchange) : MPI_ERR_NO_MEM;
+    if (error == MPI_SUCCESS)
+        error = hold_types(exchange);
     kasuri_background_calls[KASURI_ALLTOALL].scheduled++;
     if (error == MPI_SUCCESS)
         error = (is_persistent ? kasuri_keep_operation : kasuri_begin_operation)(&exchange->operation, request);

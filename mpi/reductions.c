@@ -646,15 +646,17 @@ static int go_on(struct kasuri_operation *operation, int *has_moved)
     const struct call *call = &later->call;
     if (!operation->has_begun && !begin_later(later))
         return 1;
-    const int before = later->rounds.round;
+    const int round = later->rounds.round;
     const int has_ended = kasuri_go_on_rounds(&later->rounds, 0), own = call->plan->rank;
-    *has_moved |= later->rounds.round != before;
+    *has_moved |= later->rounds.round != round;
     if (!has_ended)
         return 0;
     operation->error = later->rounds.error;
-    if (operation->error == MPI_SUCCESS && call->collective == KASURI_REDUCE_SCATTER)
-        operation->error = copy(call, call->vector.buffer + later->cut.before[own] * call->vector.extent, count_of(call, own), call->type,
-                                call->recvbuf, count_of(call, own));
+    if (operation->error == MPI_SUCCESS && call->collective == KASURI_REDUCE_SCATTER) {
+        /* The program's counts may be gone. */
+        const MPI_Count *before = later->cut.before, count = before[own + 1] - before[own];
+        operation->error = copy(call, call->vector.buffer + before[own] * call->vector.extent, count, call->type, call->recvbuf, count);
+    }
     return 1;
 }
 

@@ -200,6 +200,12 @@ static void begin(struct pending *call, MPI_Request *request)
 #endif
     if (call->type_kind > 1)
         PMPI_Type_free(&type);
+    /* mpi4py frees counts at once, where it has made them for an older MPI library. */
+    if (does_all && (call->kind == UNLIKE || call->kind == OF_TYPES)) {
+        memset(call->counts, 1, sizeof call->counts);
+        memset(call->places, 1, sizeof call->places);
+        memset(call->offsets, 1, sizeof call->offsets);
+    }
     PMPI_Type_contiguous(1, MPI_CHAR, &call->other);
     PMPI_Type_commit(&call->other);
 }
