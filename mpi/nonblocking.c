@@ -76,7 +76,7 @@ static int hold_lists(struct exchange *exchange, int size)
     return error;
 }
 
-/* Copies of counts and displacements. A program must leave its own as they are, but mpi4py frees them, for MPI libraries have copies, too. */
+/* Copies of counts and displacements. A program must leave its own as they are, but mpi4py may free them. */
 static int keep_lists(struct exchange *exchange)
 {
     struct kasuri_blocks *out = &exchange->call.out, *in = &exchange->call.in;
