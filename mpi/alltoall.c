@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "blocks.h"
+#include "measure.h"
 #include "own.h"
 #include "plan.h"
 #include "trace.h"
@@ -28,111 +29,6 @@ struct call {
     struct kasuri_choice *choice;
     double begin;
 };
-
-/* The longest message of a rank, in bytes; -1 if a count is wrong. */
-static MPI_Count longest(const struct kasuri_blocks *blocks, int size)
-{
-    MPI_Count most = 0;
-    for (int rank = 0; rank < (kasuri_is_list(blocks) ? size : 1); rank++) {
-        if (kasuri_count(blocks, rank) < 0)
-            return -1;
-        if (kasuri_bytes(blocks, rank) > most)
-            most = kasuri_bytes(blocks, rank);
-    }
-    return most;
-}
-
-/* What is known of a type of MPI's own, which never changes. Asking the library costs a message of a few bytes a tenth of its time. */
-struct named {
-    MPI_Datatype type;
-    MPI_Aint extent;
-    MPI_Count size;
-    int is_known;
-};
-
-static KASURI_OWN_OF_THREAD struct named last_named;
-
-/* The sizes of the type, if the MPI library takes it. `*is_named`: it is no derived type. */
-static int measure_type(struct kasuri_blocks *blocks, int *is_named)
-{
-    if (last_named.is_known && blocks->type == last_named.type) {
-        blocks->extent = last_named.extent;
-        blocks->size = last_named.size;
-        blocks->is_plain = blocks->extent == blocks->size;
-        *is_named = 1;
-        return 1;
-    }
-    MPI_Aint low;
-    int integers, addresses, types, combiner;
-    if (!kasuri_is_valid(blocks->type) || PMPI_Type_get_extent(blocks->type, &low, &blocks->extent) != MPI_SUCCESS ||
-        PMPI_Type_size_x(blocks->type, &blocks->size) != MPI_SUCCESS ||
-        PMPI_Type_get_envelope(blocks->type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
-        return 0;
-    *is_named = combiner == MPI_COMBINER_NAMED;
-    blocks->is_plain = *is_named && blocks->extent == blocks->size;
-    if (*is_named)
-        last_named = (struct named){blocks->type, blocks->extent, blocks->size, 1};
-    return 1;
-}
-
-/* Is a type given where none is needed, as the MPI library asks for it? */
-static int is_left_out(MPI_Datatype type, MPI_Count count)
-{
-#if defined(MPICH) || defined(MPICH_VERSION)
-    return count == 0 && type == MPI_DATATYPE_NULL;
-#else
-    (void)type;
-    (void)count;
-    return 0;
-#endif
-}
-
-/* The sizes of the types of all ranks, into `sizes`, if the MPI library takes them. `*is_named`: one with elements is no derived type. */
-static int measure_types(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, int *is_named)
-{
-    for (int rank = 0; rank < size; rank++) {
-        const MPI_Count count = kasuri_count(blocks, rank);
-        int is_own = 0;
-        sizes[rank] = 0;
-        blocks->type = blocks->types[rank];
-        if (is_left_out(blocks->type, count))
-            continue;
-        if (!measure_type(blocks, &is_own))
-            return 0;
-        *is_named |= is_own && count > 0;
-        sizes[rank] = blocks->size;
-    }
-    blocks->sizes = sizes;
-    return 1;
-}
-
-/* Is the buffer one that the MPI library takes? Fills in the sizes, into `sizes` where each rank has a type of its own. What is wrong with
- * it is for the library to say. */
-static int measure(struct kasuri_blocks *blocks, int size, MPI_Count *sizes, MPI_Count *most)
-{
-    int is_named = 0;
-    if (blocks->buffer == MPI_IN_PLACE ||
-        !(blocks->types ? measure_types(blocks, size, sizes, &is_named) : measure_type(blocks, &is_named)))
-        return 0;
-    *most = longest(blocks, size);
-    /* A derived type may hold addresses; any other needs a buffer. */
-    return *most >= 0 && (*most == 0 || blocks->buffer || !is_named);
-}
-
-/* MPICH refuses one buffer for both where it sees that all of what it sends is overwritten; others do not look. Equal blocks of nothing it
- * takes: some ranks may then give one buffer and others two, and all must go the same way. */
-static int is_refused_alias(const struct call *call)
-{
-#if defined(MPICH) || defined(MPICH_VERSION)
-    const struct kasuri_blocks *out = &call->out, *in = &call->in;
-    const int is_nothing = !kasuri_is_list(in) && in->count == 0;
-    return !call->is_in_place && !is_nothing && in->buffer == out->buffer && in->type == out->type && in->types == out->types &&
-           in->count == out->count && in->counts == out->counts && in->long_counts == out->long_counts;
-#else
-    (void)call;
-    return 0;
-#endif
-}
 
 /* The bytes by which it is decided how a call goes: the same on all ranks. Those of an MPI_Alltoall have the same length. Those of an
  * MPI_Alltoallv tell each other theirs, or go by what they told each other last. */
@@ -221,13 +117,13 @@ static void decide(struct call *call)
                PMPI_Comm_size(call->comm, &size) != MPI_SUCCESS) {
         return;
     }
-    if (!measure(&call->in, size, call->sizes, &received) ||
-        (!call->is_in_place && !measure(&call->out, size, call->sizes ? call->sizes + size : NULL, &sent)))
+    if (!kasuri_measure(&call->in, size, call->sizes, &received) ||
+        (!call->is_in_place && !kasuri_measure(&call->out, size, call->sizes ? call->sizes + size : NULL, &sent)))
         return;
     if (call->is_in_place)
         call->out = call->in;
     call->plan = plan;
-    if (plan && is_refused_alias(call))
+    if (plan && kasuri_is_refused_alias(&call->out, &call->in, call->is_in_place))
         call->plan = NULL;
     if (call->plan && !goes_by_schedule(call, common_bytes(call, received > sent ? received : sent)))
         call->plan = NULL;
@@ -243,7 +139,8 @@ static int is_short(MPI_Comm comm, MPI_Count number, MPI_Datatype type)
     struct kasuri_plan *plan = comm == MPI_COMM_NULL ? NULL : kasuri_plan_of(comm, KASURI_ALLTOALL);
     if (!plan)
         return !kasuri_trace_is_on();
-    if (!last_named.is_known || type != last_named.type || number * last_named.size >= plan->least_seen)
+    const MPI_Count size = kasuri_last_size(type);
+    if (size < 0 || number * size >= plan->least_seen)
         return 0;
     plan->calls++;
     return 1;

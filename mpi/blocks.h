@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include "plan.h"
+#include "window.h"
 
 /* One message for each rank of the communicator. */
 struct kasuri_blocks {
@@ -57,6 +58,32 @@ int kasuri_waits(const struct kasuri_plan *plan, struct kasuri_step step, const 
 /* Where the block of a rank lies. */
 char *kasuri_address(const struct kasuri_blocks *blocks, int rank);
 
+/* Messages under way at most, of an all-to-all. */
+enum { KASURI_WINDOW = 64 };
+
+/* An all-to-all that is under way: its messages, and how far it has come. */
+struct kasuri_exchange {
+    const struct kasuri_plan *plan;
+    struct kasuri_blocks out, in;
+    int tag;
+    /* The next step; -1 is the message to oneself. */
+    int step;
+    /* Must what is under way end first? */
+    int is_full;
+    int error;
+    struct kasuri_window open;
+    MPI_Request requests[KASURI_WINDOW];
+    MPI_Status statuses[KASURI_WINDOW];
+    int is_receive[KASURI_WINDOW];
+};
+
+/* Prepares one, with the message to oneself or without it; nothing is sent yet. */
+void kasuri_prepare_exchange(struct kasuri_exchange *exchange, const struct kasuri_plan *plan, const struct kasuri_blocks *out,
+                             const struct kasuri_blocks *in, int tag, int has_own);
+
+/* Goes on by the phases of the plan: to the end, or, if it must not wait, as far as messages have arrived. Is it at its end? */
+int kasuri_go_on(struct kasuri_exchange *exchange, int waits);
+
 /* A way to exchange all blocks. Returns MPI's error. */
 typedef int kasuri_way(const struct kasuri_plan *plan, const struct kasuri_blocks *out, const struct kasuri_blocks *in);
 
@@ -69,7 +96,17 @@ kasuri_way kasuri_run_steps;
 /* The same for equal blocks: the ranks of a place share its messages. */
 kasuri_way kasuri_run_gathered;
 
-/* The same by some way, which need not look after the message to oneself, where what arrives takes the place of what is sent. */
+/* What is sent where what arrives takes its place: a packed copy, whose memory kasuri_free_packed frees, after an error, too. */
+struct kasuri_packed {
+    struct kasuri_blocks blocks;
+    int *counts;
+    MPI_Aint *offsets;
+};
+
+int kasuri_pack(const struct kasuri_plan *plan, const struct kasuri_blocks *in, struct kasuri_packed *packed);
+void kasuri_free_packed(struct kasuri_packed *packed);
+
+/* The same by some way, which need not look after the message to oneself, in place. */
 int kasuri_run_in_place(const struct kasuri_plan *plan, const struct kasuri_blocks *in, kasuri_way *run);
 
 #endif

@@ -72,8 +72,50 @@ void mpi_alltoallw_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *
         OWN(mpi_alltoallw_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, error);
 }
 
+/* Those that do not wait. */
+void mpi_ialltoall_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoall(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoall_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ialltoallv_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                           MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallv(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                     *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoallv_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, error);
+}
+
 /* The same with counts of 64 bits. */
 #if MPI_VERSION >= 4
+void mpi_ialltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
+                                MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error,
+               MPI_Ialltoall_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoall_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ialltoallv_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                                 MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                                 MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallv_c(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                       *recvtype, *comm, request));
+    else
+        OWN(mpi_ialltoallv_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request,
+                                         error);
+}
+
 void mpi_alltoall_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
                                MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *error)
 {
@@ -193,6 +235,174 @@ void mpi_reduce_scatter_block_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *re
         answer(error, MPI_Reduce_scatter_block_c(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm));
     else
         OWN(mpi_reduce_scatter_block_f08ts_large_)(sendbuf, recvbuf, count, type, op, comm, error);
+}
+#endif
+
+/* Others that do not wait. */
+void mpi_ialltoallw_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                           MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallw(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls, recvtypes,
+                                     *comm, request));
+    else
+        OWN(mpi_ialltoallw_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, error);
+}
+
+void mpi_iallreduce_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                           MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Iallreduce(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm, request));
+    else
+        OWN(mpi_iallreduce_f08ts_)(sendbuf, recvbuf, count, type, op, comm, request, error);
+}
+
+void mpi_iallgather_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                           MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Iallgather(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_iallgather_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ireduce_scatter_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                                MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ireduce_scatter(buffer_of(sendbuf), buffer_of(recvbuf), counts, *type, *op, *comm, request));
+    else
+        OWN(mpi_ireduce_scatter_f08ts_)(sendbuf, recvbuf, counts, type, op, comm, request, error);
+}
+
+void mpi_ireduce_scatter_block_f08ts_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op,
+                                      MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ireduce_scatter_block(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm, request));
+    else
+        OWN(mpi_ireduce_scatter_block_f08ts_)(sendbuf, recvbuf, count, type, op, comm, request, error);
+}
+
+/* With counts of 64 bits; and persistent ones. */
+#if MPI_VERSION >= 4
+void mpi_ialltoallw_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                                 MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request,
+                                 MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ialltoallw_c(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls,
+                                       recvtypes, *comm, request));
+    else
+        OWN(mpi_ialltoallw_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request,
+                                         error);
+}
+
+void mpi_iallreduce_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm,
+                                 MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Iallreduce_c(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm, request));
+    else
+        OWN(mpi_iallreduce_f08ts_large_)(sendbuf, recvbuf, count, type, op, comm, request, error);
+}
+
+void mpi_iallgather_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Count *recvcount,
+                                 MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error,
+               MPI_Iallgather_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, request));
+    else
+        OWN(mpi_iallgather_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, error);
+}
+
+void mpi_ireduce_scatter_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *counts, MPI_Fint *type, MPI_Fint *op,
+                                      MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ireduce_scatter_c(buffer_of(sendbuf), buffer_of(recvbuf), counts, *type, *op, *comm, request));
+    else
+        OWN(mpi_ireduce_scatter_f08ts_large_)(sendbuf, recvbuf, counts, type, op, comm, request, error);
+}
+
+void mpi_ireduce_scatter_block_f08ts_large_(CFI_cdesc_t *sendbuf, CFI_cdesc_t *recvbuf, MPI_Count *count, MPI_Fint *type, MPI_Fint *op,
+                                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Ireduce_scatter_block_c(buffer_of(sendbuf), buffer_of(recvbuf), *count, *type, *op, *comm, request));
+    else
+        OWN(mpi_ireduce_scatter_block_f08ts_large_)(sendbuf, recvbuf, count, type, op, comm, request, error);
+}
+
+void mpi_alltoall_init_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf, MPI_Fint *recvcount,
+                              MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoall_init(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm, *info,
+                                        request));
+    else
+        OWN(mpi_alltoall_init_f08ts_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, error);
+}
+
+void mpi_alltoall_init_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcount, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                                    MPI_Count *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                    MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoall_init_c(buffer_of(sendbuf), *sendcount, *sendtype, buffer_of(recvbuf), *recvcount, *recvtype, *comm,
+                                          *info, request));
+    else
+        OWN(mpi_alltoall_init_f08ts_large_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, error);
+}
+
+void mpi_alltoallv_init_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, CFI_cdesc_t *recvbuf,
+                               MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info,
+                               MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallv_init(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                         *recvtype, *comm, *info, request));
+    else
+        OWN(mpi_alltoallv_init_f08ts_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request,
+                                       error);
+}
+
+void mpi_alltoallv_init_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtype,
+                                     CFI_cdesc_t *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                                     MPI_Fint *info, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallv_init_c(buffer_of(sendbuf), sendcounts, sdispls, *sendtype, buffer_of(recvbuf), recvcounts, rdispls,
+                                           *recvtype, *comm, *info, request));
+    else
+        OWN(mpi_alltoallv_init_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
+                                             request, error);
+}
+
+void mpi_alltoallw_init_f08ts_(CFI_cdesc_t *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, CFI_cdesc_t *recvbuf,
+                               MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info,
+                               MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallw_init(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls,
+                                         recvtypes, *comm, *info, request));
+    else
+        OWN(mpi_alltoallw_init_f08ts_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
+                                       request, error);
+}
+
+void mpi_alltoallw_init_f08ts_large_(CFI_cdesc_t *sendbuf, MPI_Count *sendcounts, MPI_Aint *sdispls, MPI_Fint *sendtypes,
+                                     CFI_cdesc_t *recvbuf, MPI_Count *recvcounts, MPI_Aint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm,
+                                     MPI_Fint *info, MPI_Fint *request, MPI_Fint *error)
+{
+    if (is_whole(sendbuf) && is_whole(recvbuf))
+        answer(error, MPI_Alltoallw_init_c(buffer_of(sendbuf), sendcounts, sdispls, sendtypes, buffer_of(recvbuf), recvcounts, rdispls,
+                                           recvtypes, *comm, *info, request));
+    else
+        OWN(mpi_alltoallw_init_f08ts_large_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info,
+                                             request, error);
 }
 #endif
 

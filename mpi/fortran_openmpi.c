@@ -68,6 +68,46 @@ void kasuri_mpi_alltoallv ALLTOALLV
 
 NAMES(mpi_alltoallv, MPI_ALLTOALLV, MPI_Alltoallv, ALLTOALLV);
 
+/* Those that do not wait. */
+#define IALLTOALL                                                                                                                          \
+    (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,       \
+     MPI_Fint *request, MPI_Fint *error)
+
+static void answer_request(MPI_Fint *request, MPI_Request made, MPI_Fint *error, int value)
+{
+    if (value == MPI_SUCCESS)
+        *request = PMPI_Request_c2f(made);
+    answer(error, value);
+}
+
+void kasuri_mpi_ialltoall IALLTOALL
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Ialltoall(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype),
+                                    PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_ialltoall, MPI_IALLTOALL, MPI_Ialltoall, IALLTOALL);
+
+#define IALLTOALLV                                                                                                                         \
+    (void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls,   \
+     MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+
+void kasuri_mpi_ialltoallv IALLTOALLV
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Ialltoallv(from, sendcounts, sdispls, type, buffer_of(recvbuf), recvcounts, rdispls, PMPI_Type_f2c(*recvtype),
+                                     PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_ialltoallv, MPI_IALLTOALLV, MPI_Ialltoallv, IALLTOALLV);
+
 /* The types of all ranks of a communicator. NULL if there is no memory. */
 static MPI_Datatype *types_of(const MPI_Fint *types, MPI_Comm comm)
 {
@@ -163,6 +203,35 @@ void kasuri_mpi_reduce_scatter_block ALLREDUCE
 }
 
 NAMES(mpi_reduce_scatter_block, MPI_REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, ALLREDUCE);
+
+/* Others that do not wait. */
+#define IALLREDUCE                                                                                                                         \
+    (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *error)
+#define REDUCES_LATER(lower, upper, mixed, count)                                                                                          \
+    void kasuri_##lower IALLREDUCE                                                                                                         \
+    {                                                                                                                                      \
+        MPI_Request made = MPI_REQUEST_NULL;                                                                                               \
+        const int value = mixed(buffer_of(sendbuf), buffer_of(recvbuf), count, PMPI_Type_f2c(*type), PMPI_Op_f2c(*op),                     \
+                                PMPI_Comm_f2c(*comm), &made);                                                                              \
+        answer_request(request, made, error, value);                                                                                       \
+    }                                                                                                                                      \
+    NAMES(lower, upper, mixed, IALLREDUCE)
+
+REDUCES_LATER(mpi_iallreduce, MPI_IALLREDUCE, MPI_Iallreduce, *count);
+REDUCES_LATER(mpi_ireduce_scatter, MPI_IREDUCE_SCATTER, MPI_Ireduce_scatter, count);
+REDUCES_LATER(mpi_ireduce_scatter_block, MPI_IREDUCE_SCATTER_BLOCK, MPI_Ireduce_scatter_block, *count);
+
+void kasuri_mpi_iallgather IALLTOALL
+{
+    void *from = buffer_of(sendbuf);
+    const MPI_Datatype type = from == MPI_IN_PLACE ? MPI_DATATYPE_NULL : PMPI_Type_f2c(*sendtype);
+    MPI_Request made = MPI_REQUEST_NULL;
+    const int value = MPI_Iallgather(from, *sendcount, type, buffer_of(recvbuf), *recvcount, PMPI_Type_f2c(*recvtype),
+                                     PMPI_Comm_f2c(*comm), &made);
+    answer_request(request, made, error, value);
+}
+
+NAMES(mpi_iallgather, MPI_IALLGATHER, MPI_Iallgather, IALLTOALL);
 
 #define BARRIER (MPI_Fint *comm, MPI_Fint *error)
 

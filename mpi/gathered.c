@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "blocks.h"
+#include "waits.h"
 
 /* Bytes that the acting rank gathers at a time; more if one phase has more. */
 enum { BATCH = 1 << 24 };
@@ -88,7 +89,7 @@ static int exchange(const struct batch *batch, struct kasuri_step step, const ch
         error = PMPI_Irecv(answer, (int)received, MPI_BYTE, member(batch, step.from, 0), kasuri_tag(plan), plan->messages, &requests[0]);
     if (sent > 0 && error == MPI_SUCCESS)
         error = PMPI_Isend(message, (int)sent, MPI_BYTE, member(batch, step.to, 0), kasuri_tag(plan), plan->messages, &requests[1]);
-    const int other = PMPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    const int other = kasuri_wait_Waitall(2, requests, MPI_STATUSES_IGNORE);
     return error != MPI_SUCCESS ? error : other;
 }
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "own.h"
 #include "trace.h"
+#include "waits.h"
 
 static MPI_Count bytes_of(MPI_Count count, MPI_Datatype type)
 {
@@ -194,9 +196,9 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     struct waiting waiting;
     if (!begin_wait(&waiting, 1, request))
-        return PMPI_Wait(request, status);
+        return kasuri_wait_Wait(request, status);
     MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;
-    const int error = PMPI_Wait(request, told);
+    const int error = kasuri_wait_Wait(request, told);
     end_one(&waiting, 0, 1, told, error);
     return error;
 }
@@ -216,9 +218,9 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *statu
 {
     struct waiting waiting;
     if (!begin_wait(&waiting, count, requests))
-        return PMPI_Waitany(count, requests, index, status);
+        return kasuri_wait_Waitany(count, requests, index, status);
     MPI_Status mine, *told = status == MPI_STATUS_IGNORE ? &mine : status;
-    const int error = PMPI_Waitany(count, requests, index, told);
+    const int error = kasuri_wait_Waitany(count, requests, index, told);
     end_one(&waiting, *index, *index != MPI_UNDEFINED, told, error);
     return error;
 }
@@ -238,9 +240,9 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct waiting waiting;
     if (!begin_wait(&waiting, count, requests))
-        return PMPI_Waitall(count, requests, statuses);
+        return kasuri_wait_Waitall(count, requests, statuses);
     MPI_Status *told = statuses == MPI_STATUSES_IGNORE ? waiting.statuses : statuses;
-    const int error = PMPI_Waitall(count, requests, told);
+    const int error = kasuri_wait_Waitall(count, requests, told);
     end_all(&waiting, 1, statuses, error);
     return error;
 }
@@ -256,26 +258,25 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     return error;
 }
 
-#define SOME(name)                                                                                                                         \
+#define SOME(name, passed)                                                                                                                 \
     int MPI_##name(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])                                 \
     {                                                                                                                                      \
         struct waiting waiting;                                                                                                            \
         MPI_Status *told = kasuri_trace_is_on() && count > 0 ? malloc((size_t)count * sizeof *told) : NULL;                                \
         if (!told || !begin_wait(&waiting, count, requests)) {                                                                             \
             free(told);                                                                                                                    \
-            return PMPI_##name(count, requests, outcount, indices, statuses);                                                              \
+            return passed(count, requests, outcount, indices, statuses);                                                                   \
         }                                                                                                                                  \
-        const int error = PMPI_##name(count, requests, outcount, indices, told);                                                           \
+        const int error = passed(count, requests, outcount, indices, told);                                                                \
         end_some(&waiting, *outcount == MPI_UNDEFINED ? 0 : *outcount, indices, told, statuses, error);                                    \
         free(told);                                                                                                                        \
         return error;                                                                                                                      \
     }
 
-SOME(Waitsome)
-SOME(Testsome)
+SOME(Waitsome, kasuri_wait_Waitsome)
+SOME(Testsome, PMPI_Testsome)
 
-int MPI_Request_free(MPI_Request *request)
-{
-    kasuri_trace_forget(*request);
-    return PMPI_Request_free(request);
-}
+KASURI_TAKES(Wait);
+KASURI_TAKES(Waitany);
+KASURI_TAKES(Waitall);
+KASURI_TAKES(Waitsome);

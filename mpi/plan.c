@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "background.h"
 #include "schedule.h"
 #include "settings.h"
 #include "trace.h"
@@ -33,7 +34,11 @@ struct facts {
 };
 
 /* The plans of a communicator: its attribute. */
-struct plans {
+struct kasuri_plans {
+    /* MPI_COMM_NULL when the program has freed it. */
+    MPI_Comm comm;
+    /* Operations in the background. The plans stay until the last has ended. */
+    int held;
     /* MPI_COMM_NULL until the first that needs it. */
     MPI_Comm messages;
     struct kasuri_plan *of[KASURI_COLLECTIVES];
@@ -45,7 +50,10 @@ static char unusable[REASON];
 static char host[NAME];
 static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Comm alone = MPI_COMM_NULL;
-static int own_world_rank, own_world_size, communicators;
+static int own_world_rank, own_world_size;
+static atomic_int communicators;
+/* Of what a program's thread and the background change: `comm` and `held` of plans. */
+static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Changes whenever plans are freed. */
@@ -55,7 +63,7 @@ static atomic_uint age = 1;
  * handle of a freed communicator may come back as that of another, so nothing is remembered beyond the end of any plan. */
 static KASURI_OWN_OF_THREAD struct {
     MPI_Comm comm;
-    struct plans *plans;
+    struct kasuri_plans *plans;
     unsigned age;
 } last;
 
@@ -71,7 +79,7 @@ void kasuri_say(enum kasuri_collective collective, const char *reason)
     }
 }
 
-struct kasuri_counts kasuri_calls[KASURI_COLLECTIVES];
+struct kasuri_counts kasuri_calls[KASURI_COLLECTIVES], kasuri_background_calls[KASURI_COLLECTIVES];
 
 /* How many calls have gone by a schedule. For tests. */
 unsigned long long kasuri_alltoall_scheduled(void)
@@ -85,6 +93,28 @@ unsigned long long kasuri_scheduled(int collective)
     return collective >= 0 && collective < KASURI_COLLECTIVES ? kasuri_calls[collective].scheduled : 0;
 }
 
+/* The same of calls in the background. */
+unsigned long long kasuri_background_scheduled(int collective)
+{
+    return collective >= 0 && collective < KASURI_COLLECTIVES ? kasuri_background_calls[collective].scheduled : 0;
+}
+
+/* How many calls that do not wait went by the schedule, and why none did. */
+static void report_background(void)
+{
+    const char *reason = "";
+    if (!kasuri_wants_background())
+        reason = ": KASURI_MPI_NONBLOCKING is not set";
+    else if (!kasuri_has_background())
+        reason = ": MPI has no MPI_THREAD_MULTIPLE";
+    for (int i = KASURI_COLLECTIVES; i-- > 0;) {
+        const struct kasuri_counts *calls = &kasuri_background_calls[i];
+        if (calls->scheduled + calls->left > 0)
+            fprintf(stderr, "kasuri: non-blocking %ss of rank 0: %llu by the schedule, %llu by the MPI library%s\n",
+                    kasuri_name_of((enum kasuri_collective)i), calls->scheduled, calls->left, reason);
+    }
+}
+
 void kasuri_report(void)
 {
     int rank = 0;
@@ -95,6 +125,7 @@ void kasuri_report(void)
         if (i == KASURI_ALLTOALL || kasuri_has_schedule((enum kasuri_collective)i))
             fprintf(stderr, "kasuri: %ss of rank 0: %llu by the schedule, %llu by the MPI library\n",
                     kasuri_name_of((enum kasuri_collective)i), kasuri_calls[i].scheduled, kasuri_calls[i].left);
+    report_background();
     if (kasuri_calls[KASURI_ALLTOALL].gathered > 0)
         fprintf(stderr, "kasuri: of those by the schedule %llu were gathered within the hosts\n", kasuri_calls[KASURI_ALLTOALL].gathered);
 }
@@ -119,25 +150,65 @@ static void free_plan(struct kasuri_plan *plan)
     free(plan);
 }
 
-static int forget(MPI_Comm comm, int key, void *value, void *extra)
+/* Frees the plans of a communicator. Those of MPI itself end with MPI, which frees what is left. */
+static void free_plans(struct kasuri_plans *plans, int is_of_mpi)
 {
-    struct plans *plans = value;
-    (void)key;
-    (void)extra;
-    atomic_fetch_add(&age, 1);
-    /* The communicators of MPI itself end with MPI, which frees what is left. */
-    const int is_freed = comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF;
     for (int i = 0; i < KASURI_COLLECTIVES; i++) {
-        if (is_freed && plans->of[i] && plans->of[i]->node != MPI_COMM_NULL)
+        if (!is_of_mpi && plans->of[i] && plans->of[i]->node != MPI_COMM_NULL)
             PMPI_Comm_free(&plans->of[i]->node);
         free_plan(plans->of[i]);
     }
-    if (is_freed && plans->messages != MPI_COMM_NULL) {
+    if (!is_of_mpi && plans->messages != MPI_COMM_NULL) {
         PMPI_Comm_free(&plans->messages);
         communicators--;
     }
     free(plans);
+}
+
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+    struct kasuri_plans *plans = value;
+    (void)key;
+    (void)extra;
+    atomic_fetch_add(&age, 1);
+    pthread_mutex_lock(&holding);
+    plans->comm = MPI_COMM_NULL;
+    const int is_held = plans->held > 0;
+    pthread_mutex_unlock(&holding);
+    if (!is_held)
+        free_plans(plans, comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
     return MPI_SUCCESS;
+}
+
+void kasuri_hold(struct kasuri_plan *plan)
+{
+    pthread_mutex_lock(&holding);
+    plan->plans->held++;
+    pthread_mutex_unlock(&holding);
+}
+
+void kasuri_release(struct kasuri_plan *plan)
+{
+    struct kasuri_plans *plans = plan->plans;
+    pthread_mutex_lock(&holding);
+    const int is_over = --plans->held == 0 && plans->comm == MPI_COMM_NULL;
+    pthread_mutex_unlock(&holding);
+    if (is_over)
+        free_plans(plans, 0);
+}
+
+void kasuri_call_error_handler(const struct kasuri_plan *plan, int error)
+{
+    pthread_mutex_lock(&holding);
+    const MPI_Comm comm = plan->plans->comm;
+    pthread_mutex_unlock(&holding);
+    if (comm != MPI_COMM_NULL)
+        PMPI_Comm_call_errhandler(comm, error);
+}
+
+MPI_Comm kasuri_alone(void)
+{
+    return alone;
 }
 
 /* A second communicator of the same ranks: a new one, for a duplicate would call the program's own functions for its attributes. That
@@ -182,6 +253,7 @@ static int read_file(const char *path)
         kasuri_schedule_free(&schedule);
         return -1;
     }
+    settings[collective].has_background = kasuri_has_background();
     schedules[collective] = schedule;
     return 0;
 }
@@ -239,6 +311,7 @@ int kasuri_is_commutative(MPI_Op op, MPI_Datatype type)
 
 void kasuri_end(void)
 {
+    kasuri_end_background();
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* Rank 0 speaks for all, though it may have taken part in none. */
@@ -556,6 +629,7 @@ static void take_settings(struct kasuri_plan *plan, const struct kasuri_settings
     plan->most = agreed->most;
     plan->gathered = agreed->gathered;
     plan->is_tried = agreed->is_tried;
+    plan->has_background = agreed->has_background != 0;
     plan->least_list_seen = plan->least <= plan->most ? plan->least : plan->most + 1;
     const MPI_Count pairs = (MPI_Count)plan->groups.most * plan->groups.most;
     plan->least_seen = plan->collective == KASURI_ALLTOALL ? plan->least_list_seen / pairs : plan->least_list_seen;
@@ -573,7 +647,9 @@ static int is_agreed(const struct facts *facts, struct kasuri_plan *plan, char *
         }
         if (memcmp(&facts[rank].settings, &facts[0].settings, sizeof facts->settings) != 0) {
             snprintf(reason, length,
-                     "ranks 0 and %d have other settings (KASURI_MPI_MIN_BYTES, KASURI_MPI_MAX_BYTES, KASURI_MPI_GATHER_BYTES)", rank);
+                     "ranks 0 and %d have other settings (KASURI_MPI_MIN_BYTES, KASURI_MPI_MAX_BYTES, KASURI_MPI_GATHER_BYTES, "
+                     "KASURI_MPI_NONBLOCKING)",
+                     rank);
             return 0;
         }
     }
@@ -618,7 +694,7 @@ static int make_groups(struct kasuri_plan *plan)
 }
 
 /* The communicators of a plan: one for messages, which all plans of a communicator share, and one of the ranks of each place. */
-static int make_communicators(MPI_Comm comm, struct plans *plans, struct kasuri_plan *plan)
+static int make_communicators(MPI_Comm comm, struct kasuri_plans *plans, struct kasuri_plan *plan)
 {
     if (plans->messages == MPI_COMM_NULL) {
         plans->messages = second(comm);
@@ -647,7 +723,7 @@ static int make_communicators(MPI_Comm comm, struct plans *plans, struct kasuri_
 }
 
 /* Fills in a plan of a communicator of one world; it stays without messages where the schedule does not apply. */
-static void agree(MPI_Comm comm, struct plans *plans, struct kasuri_plan *plan, int world_rank)
+static void agree(MPI_Comm comm, struct kasuri_plans *plans, struct kasuri_plan *plan, int world_rank)
 {
     if (!can_all(comm, plan))
         return;
@@ -687,12 +763,13 @@ static void say_of_worlds(enum kasuri_collective collective)
 }
 
 /* Makes a plan of a communicator. */
-static struct kasuri_plan *make(MPI_Comm comm, struct plans *plans, enum kasuri_collective collective)
+static struct kasuri_plan *make(MPI_Comm comm, struct kasuri_plans *plans, enum kasuri_collective collective)
 {
     struct kasuri_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return NULL;
     plan->collective = collective;
+    plan->plans = plans;
     plan->messages = plan->node = MPI_COMM_NULL;
     PMPI_Comm_size(comm, &plan->size);
     PMPI_Comm_rank(comm, &plan->rank);
@@ -708,9 +785,9 @@ static struct kasuri_plan *make(MPI_Comm comm, struct plans *plans, enum kasuri_
 }
 
 /* The plans that the communicator has as its attribute, NULL if it has none yet. */
-static struct plans *find(MPI_Comm comm)
+static struct kasuri_plans *find(MPI_Comm comm)
 {
-    struct plans *plans = NULL;
+    struct kasuri_plans *plans = NULL;
     int is_known = 0;
     if (keyval == MPI_KEYVAL_INVALID || PMPI_Comm_get_attr(comm, keyval, &plans, &is_known) != MPI_SUCCESS || !is_known)
         return NULL;
@@ -718,16 +795,17 @@ static struct plans *find(MPI_Comm comm)
 }
 
 /* Makes room for the plans at the communicator's first collective, if it may have any. */
-static struct plans *begin(MPI_Comm comm)
+static struct kasuri_plans *begin(MPI_Comm comm)
 {
     int is_between = 0, has_world = 0;
     /* Communicators of sessions (MPI 4) may have no world. */
     if (PMPI_Initialized(&has_world) != MPI_SUCCESS || !has_world || PMPI_Comm_test_inter(comm, &is_between) != MPI_SUCCESS || is_between)
         return NULL;
     pthread_once(&once, start);
-    struct plans *plans = keyval != MPI_KEYVAL_INVALID ? calloc(1, sizeof *plans) : NULL;
+    struct kasuri_plans *plans = keyval != MPI_KEYVAL_INVALID ? calloc(1, sizeof *plans) : NULL;
     if (!plans)
         return NULL;
+    plans->comm = comm;
     plans->messages = MPI_COMM_NULL;
     if (PMPI_Comm_set_attr(comm, keyval, plans) == MPI_SUCCESS)
         return plans;
@@ -735,22 +813,49 @@ static struct plans *begin(MPI_Comm comm)
     return NULL;
 }
 
-struct kasuri_plan *kasuri_plan_of(MPI_Comm comm, enum kasuri_collective collective)
+/* The plans that the communicator has already. */
+static struct kasuri_plans *known(MPI_Comm comm)
 {
     const unsigned now = atomic_load(&age);
-    struct plans *plans = last.plans;
-    if (last.comm != comm || last.age != now) {
-        plans = find(comm);
-        if (!plans)
-            plans = begin(comm);
-        if (!plans)
-            return NULL;
+    if (last.comm == comm && last.age == now)
+        return last.plans;
+    struct kasuri_plans *plans = find(comm);
+    if (plans) {
         last.comm = comm;
         last.plans = plans;
         last.age = now;
     }
+    return plans;
+}
+
+/* A plan that applies. */
+static struct kasuri_plan *applied(struct kasuri_plan *plan)
+{
+    return plan && plan->messages != MPI_COMM_NULL ? plan : NULL;
+}
+
+struct kasuri_plan *kasuri_plan_of(MPI_Comm comm, enum kasuri_collective collective)
+{
+    struct kasuri_plans *plans = known(comm);
+    if (!plans && begin(comm))
+        plans = known(comm);
+    if (!plans)
+        return NULL;
     if (!plans->of[collective])
         plans->of[collective] = make(comm, plans, collective);
-    struct kasuri_plan *plan = plans->of[collective];
-    return plan && plan->messages != MPI_COMM_NULL ? plan : NULL;
+    return applied(plans->of[collective]);
+}
+
+struct kasuri_plan *kasuri_known_plan(MPI_Comm comm, enum kasuri_collective collective)
+{
+    struct kasuri_plans *plans = comm == MPI_COMM_NULL ? NULL : known(comm);
+    return plans ? applied(plans->of[collective]) : NULL;
+}
+
+void kasuri_prepare(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL || !kasuri_wants_background())
+        return;
+    for (int i = 0; i < KASURI_COLLECTIVES; i++)
+        kasuri_plan_of(comm, (enum kasuri_collective)i);
 }

@@ -48,8 +48,12 @@ static inline int kasuri_members(const struct kasuri_groups *groups, int place)
 /* Calls that are timed apart: of equal blocks and of blocks of their own lengths, from one buffer to another and in place. */
 enum { KASURI_CALLS = 4 };
 
+/* The plans of a communicator. */
+struct kasuri_plans;
+
 struct kasuri_plan {
     enum kasuri_collective collective;
+    struct kasuri_plans *plans;
     /* For the messages of schedules, so that no receive of the program can take one. MPI_COMM_NULL where the schedule does not apply. */
     MPI_Comm messages;
     int size;
@@ -78,8 +82,12 @@ struct kasuri_plan {
     /* Is the faster way found out by trial? */
     int is_tried;
     struct kasuri_choice choices[KASURI_CALLS][KASURI_LENGTHS];
-    /* Calls so far, of this rank as of all others. */
-    unsigned calls;
+    /* May calls go on in the background? */
+    int has_background;
+    /* Calls so far, of this rank as of all others; and calls that go on in the background. */
+    unsigned calls, background_calls;
+    /* Persistent calls that were prepared. */
+    int persistent_calls;
     /* All-to-alls of blocks of their own lengths so far, and the longest message of any rank when they last told each other. */
     unsigned vectors;
     /* The number of the one at which they tell each other next. */
@@ -90,15 +98,47 @@ struct kasuri_plan {
 /* The plan of a communicator for a collective; NULL where the schedule does not apply. Collective at the first call for a communicator. */
 struct kasuri_plan *kasuri_plan_of(MPI_Comm comm, enum kasuri_collective collective);
 
+/* The plan if there is one already; never collective. */
+struct kasuri_plan *kasuri_known_plan(MPI_Comm comm, enum kasuri_collective collective);
+
+/* Makes the plans of a communicator for calls that cannot, since they must not wait. Collective; MPI_COMM_NULL has none. */
+void kasuri_prepare(MPI_Comm comm);
+
+/* Keeps a plan, though its communicator may be freed, until it is released as often. */
+void kasuri_hold(struct kasuri_plan *plan);
+void kasuri_release(struct kasuri_plan *plan);
+
+/* Calls the error handler of the plan's communicator, if the program has not freed that. */
+void kasuri_call_error_handler(const struct kasuri_plan *plan, int error);
+
+/* A communicator of this rank alone, for messages to itself. */
+MPI_Comm kasuri_alone(void);
+
 /* Has this process read a schedule for the collective? */
 int kasuri_has_schedule(enum kasuri_collective collective);
 
-/* The tag of the messages of a call. Messages of schedules have a communicator of their own. What a call that failed has left there must
- * not be taken for a message of the next one: each has its own tag. MPI has 32,768 at least. */
+/* The tags of the messages of calls. Messages of schedules have a communicator of their own. What a call that failed has left there must
+ * not be taken for a message of the next one: each has its own tag. MPI has 32,768 at least; those of each collective are divided among
+ * calls, calls in the background and persistent ones. The latter keep theirs, and may be under way in any order. */
+enum { KASURI_TAGS = 1 << 13, KASURI_CALL_TAGS = 1 << 11, KASURI_PERSISTENT_TAGS = 1 << 12 };
+
 static inline int kasuri_tag(const struct kasuri_plan *plan)
 {
-    enum { TAGS = 1 << 13 };
-    return (int)(plan->collective * TAGS + plan->calls % TAGS);
+    return (int)(plan->collective * KASURI_TAGS + plan->calls % KASURI_CALL_TAGS);
+}
+
+/* The tag of the next call in the background, which is counted. */
+static inline int kasuri_background_tag(struct kasuri_plan *plan)
+{
+    return (int)(plan->collective * KASURI_TAGS + KASURI_CALL_TAGS + plan->background_calls++ % KASURI_CALL_TAGS);
+}
+
+/* The tag of another persistent call, which is counted; -1 if there is none left. */
+static inline int kasuri_persistent_tag(struct kasuri_plan *plan)
+{
+    if (plan->persistent_calls == KASURI_PERSISTENT_TAGS)
+        return -1;
+    return (int)plan->collective * KASURI_TAGS + 2 * KASURI_CALL_TAGS + plan->persistent_calls++;
 }
 
 /* Would the MPI library take messages of this type? Asked without the program's error handlers. */
@@ -115,6 +155,9 @@ struct kasuri_counts {
     unsigned long long scheduled, left, gathered;
 };
 extern struct kasuri_counts kasuri_calls[KASURI_COLLECTIVES];
+
+/* The same of calls that do not wait, and of persistent ones. */
+extern struct kasuri_counts kasuri_background_calls[KASURI_COLLECTIVES];
 
 /* With KASURI_MPI_REPORT set, says how many calls went by the schedule. */
 void kasuri_report(void);

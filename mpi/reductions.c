@@ -1,5 +1,5 @@
 /* MPI_Allreduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block and MPI_Allgather by the phases of a schedule, in place of the MPI library's
- * own.
+ * own; and those that do not wait, in the background.
  *
  * Where several ranks share a place of the schedule, the MPI library reduces or gathers among them, the first of them goes through the
  * phases, and the library spreads the result. */
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "background.h"
 #include "collectives.h"
 #include "own.h"
 #include "plan.h"
@@ -44,6 +45,8 @@ struct call {
     /* Where both ways are tried: what is known of calls like it. And when it began. */
     struct kasuri_choice *choice;
     double begin;
+    /* Of its messages. */
+    int tag;
 };
 
 /* A type of MPI's own and an operation on it that may be done in any order, which never change. Asking the library costs a message of a few
@@ -187,6 +190,7 @@ static void decide(struct call *call)
         return;
     plan->calls++;
     call->plan = plan;
+    call->tag = kasuri_tag(plan);
     call->total = total_of(call, plan->size);
     if (call->total < 0 || !measure(call) || !has_buffers(call) || !goes_by_schedule(call))
         call->plan = NULL;
@@ -236,8 +240,8 @@ static int copy(const struct call *call, const void *from, MPI_Count sent, MPI_D
         return MPI_SUCCESS;
     }
     const struct kasuri_plan *plan = call->plan;
-    return PMPI_Sendrecv(from, (int)sent, type, plan->rank, kasuri_tag(plan), to, (int)received, call->type, plan->rank, kasuri_tag(plan),
-                         plan->messages, MPI_STATUS_IGNORE);
+    return PMPI_Sendrecv(from, (int)sent, type, plan->rank, call->tag, to, (int)received, call->type, plan->rank, call->tag, plan->messages,
+                         MPI_STATUS_IGNORE);
 }
 
 /* Does this rank act for its place? */
@@ -567,4 +571,241 @@ KASURI_TAKES(Allreduce_c);
 KASURI_TAKES(Reduce_scatter_c);
 KASURI_TAKES(Reduce_scatter_block_c);
 KASURI_TAKES(Allgather_c);
+#endif
+
+/* Those that do not wait. The ranks have agreed on a schedule before; each has a place of its own; and an operation of the program, which
+ * it may free, is left to the MPI library. */
+struct later {
+    /* The first, so that one is the other. */
+    struct kasuri_operation operation;
+    struct call call;
+    struct cut cut;
+    /* Duplicates of the types, which the program may free. */
+    MPI_Datatype held[2];
+    char *room;
+    struct kasuri_rounds rounds;
+};
+
+static void free_later(struct kasuri_operation *operation)
+{
+    struct later *later = (struct later *)operation;
+    for (int i = 0; i < 2; i++)
+        if (later->held[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&later->held[i]);
+    kasuri_free_rounds(&later->rounds);
+    free(later->cut.first);
+    free(later->room);
+    free(later);
+}
+
+/* Memory for what arrives; of a reduce-scatter for the whole vector before it. */
+static char *make_room(struct later *later)
+{
+    struct call *call = &later->call;
+    struct kasuri_vector *vector = &call->vector;
+    const size_t alignment = 64, whole = call->collective == KASURI_REDUCE_SCATTER ? kasuri_bytes_of(vector, call->total) : 0;
+    const size_t aligned = (whole + alignment - 1) / alignment * alignment;
+    later->room = malloc(aligned + kasuri_bytes_of(vector, kasuri_needs(call->plan, vector).added));
+    if (!later->room)
+        return NULL;
+    vector->buffer = whole > 0 ? later->room - vector->low : call->recvbuf;
+    return later->room + aligned;
+}
+
+/* Brings this rank's part to its place. */
+static int bring(const struct later *later)
+{
+    const struct call *call = &later->call;
+    const struct kasuri_vector *vector = &call->vector;
+    if (call->collective == KASURI_REDUCE_SCATTER)
+        return copy(call, call->is_in_place ? call->recvbuf : call->sendbuf, call->total, call->type, vector->buffer, call->total);
+    if (call->is_in_place)
+        return MPI_SUCCESS;
+    if (call->collective == KASURI_ALLREDUCE)
+        return copy(call, call->sendbuf, call->count, call->type, call->recvbuf, call->count);
+    return copy(call, call->sendbuf, call->sendcount, call->sendtype,
+                (char *)call->recvbuf + later->cut.before[call->plan->rank] * vector->extent, call->count);
+}
+
+/* The first turn. Where anything is wrong there is nothing more to do. */
+static int begin_later(struct later *later)
+{
+    struct kasuri_operation *operation = &later->operation;
+    char *room = make_room(later);
+    operation->has_begun = 1;
+    operation->error = room ? bring(later) : MPI_ERR_NO_MEM;
+    if (operation->error != MPI_SUCCESS)
+        return 0;
+    kasuri_prepare_rounds(&later->rounds, operation->plan, &later->call.vector, room, operation->tag);
+    return 1;
+}
+
+static int go_on(struct kasuri_operation *operation, int *has_moved)
+{
+    struct later *later = (struct later *)operation;
+    const struct call *call = &later->call;
+    if (!operation->has_begun && !begin_later(later))
+        return 1;
+    const int round = later->rounds.round;
+    const int has_ended = kasuri_go_on_rounds(&later->rounds, 0), own = call->plan->rank;
+    *has_moved |= later->rounds.round != round;
+    if (!has_ended)
+        return 0;
+    operation->error = later->rounds.error;
+    if (operation->error == MPI_SUCCESS && call->collective == KASURI_REDUCE_SCATTER) {
+        /* The program's counts may be gone. */
+        const MPI_Count *before = later->cut.before, count = before[own + 1] - before[own];
+        operation->error = copy(call, call->vector.buffer + before[own] * call->vector.extent, count, call->type, call->recvbuf, count);
+    }
+    return 1;
+}
+
+/* Keeps a duplicate of a type that is not MPI's own. */
+static int hold_type(MPI_Datatype *type, MPI_Datatype *held)
+{
+    int integers, addresses, types, combiner, error = PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
+    if (error != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED)
+        return error;
+    error = PMPI_Type_dup(*type, held);
+    *type = *held;
+    return error;
+}
+
+static int hold_types(struct later *later)
+{
+    struct call *call = &later->call;
+    int error = hold_type(&call->type, &later->held[0]);
+    if (error == MPI_SUCCESS && call->collective == KASURI_ALLGATHER && !call->is_in_place)
+        error = hold_type(&call->sendtype, &later->held[1]);
+    call->vector.type = call->type;
+    return error;
+}
+
+/* Begins a call in the background. */
+static int take(const struct call *call, MPI_Request *request)
+{
+    int error = MPI_ERR_NO_MEM;
+    struct later *later = calloc(1, sizeof *later);
+    kasuri_background_calls[call->collective].scheduled++;
+    if (later) {
+        later->operation = (struct kasuri_operation){.plan = call->plan, .tag = call->tag, .go_on = go_on, .free = free_later};
+        later->call = *call;
+        later->held[0] = later->held[1] = MPI_DATATYPE_NULL;
+        if (make_cut(call, &later->cut))
+            error = hold_types(later);
+        later->call.vector.first = later->cut.first;
+        later->call.vector.count = later->cut.count;
+        later->call.vector.is_common = 1;
+        later->call.vector.op = call->op;
+        if (error == MPI_SUCCESS)
+            error = kasuri_begin_operation(&later->operation, request);
+        if (error != MPI_SUCCESS)
+            free_later(&later->operation);
+    }
+    if (error != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(call->comm, error);
+    return error;
+}
+
+/* Does the call go by the schedule? All ranks have the same answer. */
+static int goes_later(struct call *call)
+{
+    struct kasuri_plan *plan = kasuri_has_background() ? kasuri_known_plan(call->comm, call->collective) : NULL;
+    if (!plan || !plan->has_background || plan->node != MPI_COMM_NULL || (call->collective != KASURI_ALLGATHER && !is_own(call->op)))
+        return 0;
+    call->plan = plan;
+    call->total = total_of(call, plan->size);
+    if (call->total < 0 || !measure(call) || !has_buffers(call))
+        return 0;
+    MPI_Count mean = 0, most = 0;
+    if (call->total > INT_MAX || call->total > plan->most / call->size * plan->parts)
+        return 0;
+    lengths(call, &mean, &most);
+    if (most > plan->most || mean < plan->least)
+        return 0;
+    call->tag = kasuri_background_tag(plan);
+    return 1;
+}
+
+/* The body of a call: by the schedule, or else by `own`, the MPI library's. */
+#define LATER(call, request, own)                                                                                                          \
+    do {                                                                                                                                   \
+        if (request && goes_later(&(call)))                                                                                                \
+            return take(&(call), request);                                                                                                 \
+        kasuri_background_calls[(call).collective].left++;                                                                                 \
+        return own;                                                                                                                        \
+    } while (0)
+
+#define NONBLOCKING(suffix, count_type, lists)                                                                                             \
+    int MPI_Iallreduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,          \
+                               MPI_Request *request)                                                                                       \
+    {                                                                                                                                      \
+        struct call call = {.collective = KASURI_ALLREDUCE,                                                                                \
+                            .comm = comm,                                                                                                  \
+                            .sendbuf = sendbuf,                                                                                            \
+                            .recvbuf = recvbuf,                                                                                            \
+                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
+                            .count = count,                                                                                                \
+                            .type = type,                                                                                                  \
+                            .op = op};                                                                                                     \
+        LATER(call, request, PMPI_Iallreduce##suffix(sendbuf, recvbuf, count, type, op, comm, request));                                   \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Ireduce_scatter_block##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op,              \
+                                          MPI_Comm comm, MPI_Request *request)                                                             \
+    {                                                                                                                                      \
+        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
+                            .comm = comm,                                                                                                  \
+                            .sendbuf = sendbuf,                                                                                            \
+                            .recvbuf = recvbuf,                                                                                            \
+                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
+                            .count = count,                                                                                                \
+                            .type = type,                                                                                                  \
+                            .op = op};                                                                                                     \
+        LATER(call, request, PMPI_Ireduce_scatter_block##suffix(sendbuf, recvbuf, count, type, op, comm, request));                        \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Ireduce_scatter##suffix(const void *sendbuf, void *recvbuf, const count_type counts[], MPI_Datatype type, MPI_Op op,           \
+                                    MPI_Comm comm, MPI_Request *request)                                                                   \
+    {                                                                                                                                      \
+        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
+                            .comm = counts ? comm : MPI_COMM_NULL,                                                                         \
+                            .sendbuf = sendbuf,                                                                                            \
+                            .recvbuf = recvbuf,                                                                                            \
+                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
+                            .lists = counts,                                                                                               \
+                            .type = type,                                                                                                  \
+                            .op = op};                                                                                                     \
+        LATER(call, request, PMPI_Ireduce_scatter##suffix(sendbuf, recvbuf, counts, type, op, comm, request));                             \
+    }                                                                                                                                      \
+                                                                                                                                           \
+    int MPI_Iallgather##suffix(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, void *recvbuf, count_type recvcount,      \
+                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)                                                 \
+    {                                                                                                                                      \
+        struct call call = {.collective = KASURI_ALLGATHER,                                                                                \
+                            .comm = comm,                                                                                                  \
+                            .sendbuf = sendbuf,                                                                                            \
+                            .recvbuf = recvbuf,                                                                                            \
+                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
+                            .sendcount = sendcount,                                                                                        \
+                            .sendtype = sendtype,                                                                                          \
+                            .count = recvcount,                                                                                            \
+                            .type = recvtype,                                                                                              \
+                            .op = MPI_OP_NULL};                                                                                            \
+        LATER(call, request, PMPI_Iallgather##suffix(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));          \
+    }
+
+NONBLOCKING(, int, counts)
+
+KASURI_TAKES(Iallreduce);
+KASURI_TAKES(Ireduce_scatter);
+KASURI_TAKES(Ireduce_scatter_block);
+KASURI_TAKES(Iallgather);
+
+#if MPI_VERSION >= 4
+NONBLOCKING(_c, MPI_Count, long_counts)
+KASURI_TAKES(Iallreduce_c);
+KASURI_TAKES(Ireduce_scatter_c);
+KASURI_TAKES(Ireduce_scatter_block_c);
+KASURI_TAKES(Iallgather_c);
 #endif

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "window.h"
-
 size_t kasuri_bytes_of(const struct kasuri_vector *vector, MPI_Count elements)
 {
     return (size_t)(elements * vector->extent + vector->span) + 1;
@@ -49,91 +47,120 @@ static struct stretch next(const struct kasuri_vector *vector, struct kasuri_pie
     return stretch;
 }
 
-/* What is done with the stretches of a phase. */
-struct run {
-    const struct kasuri_plan *plan;
-    const struct kasuri_vector *vector;
-    struct kasuri_window window;
-    /* What arrives to be added. It begins where an element would, so its bytes may begin later. */
-    char *room;
-};
-
-static char *place_of(const struct run *run, MPI_Count element)
+static char *place_of(const struct kasuri_rounds *rounds, MPI_Count element)
 {
-    return run->vector->buffer + element * run->vector->extent;
+    return rounds->vector->buffer + element * rounds->vector->extent;
 }
 
 /* Begins to send or receive a piece. `*added`: elements that have a place in the room. */
-static int begin(struct run *run, struct kasuri_piece piece, struct kasuri_step step, int is_receive, MPI_Count *added)
+static int begin(struct kasuri_rounds *rounds, struct kasuri_piece piece, struct kasuri_step step, int is_receive, MPI_Count *added)
 {
-    const struct kasuri_vector *vector = run->vector;
+    const struct kasuri_vector *vector = rounds->vector;
     int error = MPI_SUCCESS, part = piece.first;
     for (struct stretch stretch; error == MPI_SUCCESS && (stretch = next(vector, piece, &part)).count > 0;) {
-        MPI_Request *request = &run->window.requests[run->window.count];
-        char *place = place_of(run, stretch.first);
+        MPI_Request *request = &rounds->window.requests[rounds->window.count];
+        char *place = place_of(rounds, stretch.first);
         if (is_receive && piece.is_added) {
-            place = run->room + *added * vector->extent;
+            place = rounds->room + *added * vector->extent;
             *added += stretch.count;
         }
         if (is_receive)
-            error = PMPI_Irecv(place, (int)stretch.count, vector->type, step.from, kasuri_tag(run->plan), run->plan->messages, request);
+            error = PMPI_Irecv(place, (int)stretch.count, vector->type, step.from, rounds->tag, rounds->plan->messages, request);
         else
-            error = PMPI_Isend(place, (int)stretch.count, vector->type, step.to, kasuri_tag(run->plan), run->plan->messages, request);
-        kasuri_begun(&run->window, is_receive, error);
+            error = PMPI_Isend(place, (int)stretch.count, vector->type, step.to, rounds->tag, rounds->plan->messages, request);
+        kasuri_begun(&rounds->window, is_receive, error);
     }
     return error;
 }
 
 /* Adds what has arrived of a piece. */
-static int add(const struct run *run, struct kasuri_piece piece, MPI_Count *added)
+static int add(const struct kasuri_rounds *rounds, struct kasuri_piece piece, MPI_Count *added)
 {
-    const struct kasuri_vector *vector = run->vector;
+    const struct kasuri_vector *vector = rounds->vector;
     int error = MPI_SUCCESS, part = piece.first;
     for (struct stretch stretch; error == MPI_SUCCESS && (stretch = next(vector, piece, &part)).count > 0;) {
-        error = PMPI_Reduce_local(run->room + *added * vector->extent, place_of(run, stretch.first), (int)stretch.count, vector->type,
+        error = PMPI_Reduce_local(rounds->room + *added * vector->extent, place_of(rounds, stretch.first), (int)stretch.count, vector->type,
                                   vector->op);
         *added += stretch.count;
     }
     return error;
 }
 
-/* Runs a phase. `*is_lost`: a message could not be begun. */
-static int run_round(struct run *run, const struct kasuri_round *round, int *is_lost)
+/* Begins the messages of a round. */
+static void begin_round(struct kasuri_rounds *rounds)
 {
-    const struct kasuri_piece *sent = run->plan->piece + round->first, *received = sent + round->sent;
-    MPI_Count arriving = 0, added = 0;
+    const struct kasuri_round *round = &rounds->plan->round[rounds->round];
+    const struct kasuri_piece *sent = rounds->plan->piece + round->first, *received = sent + round->sent;
+    MPI_Count arriving = 0;
     int error = MPI_SUCCESS;
     for (int i = 0; i < round->received && error == MPI_SUCCESS; i++)
-        error = begin(run, received[i], round->step, 1, &arriving);
+        error = begin(rounds, received[i], round->step, 1, &arriving);
     for (int i = 0; i < round->sent && error == MPI_SUCCESS; i++)
-        error = begin(run, sent[i], round->step, 0, NULL);
-    if (error != MPI_SUCCESS) {
-        kasuri_give_up(&run->window);
-        *is_lost = 1;
-        return error;
-    }
-    error = kasuri_finish(&run->window);
+        error = begin(rounds, sent[i], round->step, 0, NULL);
+    rounds->is_open = error == MPI_SUCCESS;
+    rounds->is_lost = error != MPI_SUCCESS;
+    rounds->round_error = error;
+    if (rounds->is_lost)
+        kasuri_give_up(&rounds->window);
+    kasuri_keep_first(&rounds->error, error);
+}
+
+/* The messages of a round have ended. */
+static void end_round(struct kasuri_rounds *rounds)
+{
+    const struct kasuri_round *round = &rounds->plan->round[rounds->round];
+    const struct kasuri_piece *received = rounds->plan->piece + round->first + round->sent;
+    MPI_Count added = 0;
+    int error = rounds->round_error;
     for (int i = 0; i < round->received && error == MPI_SUCCESS; i++)
         if (received[i].is_added)
-            error = add(run, received[i], &added);
-    return error;
+            error = add(rounds, received[i], &added);
+    kasuri_keep_first(&rounds->error, error);
+    rounds->is_open = 0;
+    rounds->round++;
+}
+
+void kasuri_prepare_rounds(struct kasuri_rounds *rounds, const struct kasuri_plan *plan, const struct kasuri_vector *vector, char *room,
+                           int tag)
+{
+    const size_t messages = kasuri_needs(plan, vector).messages + 1;
+    *rounds = (struct kasuri_rounds){.plan = plan, .vector = vector, .tag = tag, .room = room ? room - vector->low : NULL};
+    rounds->window.requests = malloc(messages * sizeof *rounds->window.requests);
+    rounds->window.statuses = malloc(messages * sizeof *rounds->window.statuses);
+    rounds->window.is_receive = malloc(messages * sizeof *rounds->window.is_receive);
+    rounds->is_lost = !rounds->window.requests || !rounds->window.statuses || !rounds->window.is_receive;
+    rounds->error = rounds->is_lost ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+/* After an error of what has arrived the others still need this rank's messages. After a message that was not begun they would take the
+ * next one for it. */
+int kasuri_go_on_rounds(struct kasuri_rounds *rounds, int waits)
+{
+    for (;;) {
+        if (rounds->is_open) {
+            if (!kasuri_finish(&rounds->window, waits, &rounds->round_error))
+                return 0;
+            end_round(rounds);
+        }
+        if (rounds->is_lost || rounds->round == rounds->plan->rounds)
+            return 1;
+        begin_round(rounds);
+    }
+}
+
+void kasuri_free_rounds(struct kasuri_rounds *rounds)
+{
+    free(rounds->window.requests);
+    free(rounds->window.statuses);
+    free(rounds->window.is_receive);
+    rounds->window = (struct kasuri_window){0};
 }
 
 int kasuri_run_rounds(const struct kasuri_plan *plan, const struct kasuri_vector *vector, char *room)
 {
-    const size_t messages = kasuri_needs(plan, vector).messages + 1;
-    struct run run = {.plan = plan, .vector = vector, .room = room ? room - vector->low : NULL};
-    run.window.requests = malloc(messages * sizeof *run.window.requests);
-    run.window.statuses = malloc(messages * sizeof *run.window.statuses);
-    run.window.is_receive = malloc(messages * sizeof *run.window.is_receive);
-    int error = run.window.requests && run.window.statuses && run.window.is_receive ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    int is_lost = error != MPI_SUCCESS;
-    /* After an error of what has arrived the others still need this rank's messages. After a message that was not begun they would take the
-     * next one for it. */
-    for (int i = 0; i < plan->rounds && !is_lost; i++)
-        kasuri_keep_first(&error, run_round(&run, &plan->round[i], &is_lost));
-    free(run.window.requests);
-    free(run.window.statuses);
-    free(run.window.is_receive);
-    return error;
+    struct kasuri_rounds rounds;
+    kasuri_prepare_rounds(&rounds, plan, vector, room, kasuri_tag(plan));
+    kasuri_go_on_rounds(&rounds, 1);
+    kasuri_free_rounds(&rounds);
+    return rounds.error;
 }

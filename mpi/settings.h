@@ -12,6 +12,8 @@ struct kasuri_settings {
     int64_t gathered;
     /* Is the faster way found out by trial? Not where KASURI_MPI_MIN_BYTES says from where on the schedule is used. */
     int64_t is_tried;
+    /* Is there a thread for calls that do not wait? */
+    int64_t has_background;
 };
 
 /* Reads KASURI_MPI_MIN_BYTES and KASURI_MPI_GATHER_BYTES, in place of which stands what the schedule's file says, and KASURI_MPI_MAX_BYTES.

@@ -1,18 +1,51 @@
 #include "window.h"
 
-int kasuri_finish(struct kasuri_window *window)
+#include "own.h"
+#include "waits.h"
+
+/* The error of one of the messages, where a call has failed for one. */
+static int real_error(const struct kasuri_window *window, int error)
 {
-    int error = window->count > 0 ? PMPI_Waitall(window->count, window->requests, window->statuses) : MPI_SUCCESS, class = error;
+    int class = error;
     PMPI_Error_class(error, &class);
     for (int i = 0; class == MPI_ERR_IN_STATUS && i < window->count; i++) {
         const int own = window->statuses[i].MPI_ERROR;
-        if (own != MPI_SUCCESS && own != MPI_ERR_PENDING) {
-            error = own;
-            break;
+        if (own != MPI_SUCCESS && own != MPI_ERR_PENDING)
+            return own;
+    }
+    return error;
+}
+
+/* After an error: what has neither failed nor ended stays under way. */
+static void keep_pending(struct kasuri_window *window, int error)
+{
+    int class = error, kept = 0;
+    PMPI_Error_class(error, &class);
+    for (int i = 0; class == MPI_ERR_IN_STATUS && i < window->count; i++) {
+        if (window->requests[i] == MPI_REQUEST_NULL || window->statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+            continue;
+        window->requests[kept] = window->requests[i];
+        window->is_receive[kept++] = window->is_receive[i];
+    }
+    window->count = kept;
+}
+
+int kasuri_finish(struct kasuri_window *window, int waits, int *error)
+{
+    while (window->count > 0) {
+        int has_ended = 1;
+        const int own = waits ? kasuri_wait_Waitall(window->count, window->requests, window->statuses)
+                              : PMPI_Testall(window->count, window->requests, &has_ended, window->statuses);
+        if (own != MPI_SUCCESS) {
+            kasuri_keep_first(error, real_error(window, own));
+            keep_pending(window, own);
+        } else if (has_ended) {
+            window->count = 0;
+        } else {
+            return 0;
         }
     }
-    window->count = 0;
-    return error;
+    return 1;
 }
 
 void kasuri_give_up(struct kasuri_window *window)

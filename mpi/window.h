@@ -26,8 +26,8 @@ static inline void kasuri_keep_first(int *error, int other)
         *error = other;
 }
 
-/* Waits for all that is under way. The first real error among theirs. */
-int kasuri_finish(struct kasuri_window *window);
+/* Has all ended that is under way? If it may wait, it has. `*error` becomes the first real error among theirs, if it is none yet. */
+int kasuri_finish(struct kasuri_window *window, int waits, int *error);
 
 /* After a message that could not be begun, the others would wait for ever. */
 void kasuri_give_up(struct kasuri_window *window);

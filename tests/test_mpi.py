@@ -166,6 +166,40 @@ def test_random_reductions_of_several_ranks_a_terminal_are_those_of_the_mpi_libr
     check_reductions(found, 2 * CASES)
 
 
+@pytest.mark.parametrize("hosts", [None, UNEVEN])
+def test_random_calls_that_do_not_wait_are_those_of_the_mpi_library(mpi, hosts, schedule, tmp_path):
+    """The program asks for no threads. Half its ranks wait for messages of others, which wait for the calls."""
+    places = [socket.gethostname()] * 8
+    files = [write_for(tmp_path, "alltoall", hosts[1])] if hosts else [schedule(8), *(write_for(tmp_path, name, places) for name in OTHERS)]
+    environment = {"KASURI_MPI_SCHEDULE": ":".join(map(str, files)), "KASURI_MPI_NONBLOCKING": "1", "KASURI_MPI_REPORT": "1"}
+    words = [BUILD / mpi / "nonblocking", str(CASES), "1", "all"]
+    found = launch(mpi, 8, *words, environment=environment, hosts=hosts[0] if hosts else None)
+    assert found.returncode == 0, found.stderr
+    counted = re.search(rf"{CASES} cases, calls by the schedule on rank 0: (\d+) (\d+) (\d+) (\d+): no difference", found.stdout)
+    assert counted is not None, found.stdout
+    counts = list(map(int, counted.groups()))
+    assert counts[0] > CASES, counts
+    # The others' schedules are for the whole world, and for a rank a terminal.
+    assert all(count == 0 if hosts else count > CASES // 20 for count in counts[1:]), counts
+    assert f"kasuri: non-blocking all-to-alls of rank 0: {counts[0]} by the schedule, 0 by the MPI library\n" in found.stderr
+
+
+@pytest.mark.parametrize("why", ["set", "short"])
+def test_other_calls_that_do_not_wait_are_the_mpi_librarys(mpi, why, schedule):
+    """Unless the user asks for them, and where messages are short."""
+    environment = {"KASURI_MPI_SCHEDULE": str(schedule(8)), "KASURI_MPI_REPORT": "1"}
+    if why == "short":
+        environment |= {"KASURI_MPI_NONBLOCKING": "1", "KASURI_MPI_MIN_BYTES": "10000000"}
+    found = launch(mpi, 8, BUILD / mpi / "nonblocking", str(CASES), "1", environment=environment)
+    assert found.returncode == 0, found.stderr
+    assert f"{CASES} cases," in found.stdout and "no difference" in found.stdout
+    counts = re.search(r"non-blocking all-to-alls of rank 0: (\d+) by the schedule, (\d+) by the MPI library(.*)", found.stderr)
+    assert counts is not None, found.stderr
+    assert int(counts[2]) > CASES // 4
+    # No rank knows the lengths of all messages of an MPI_Ialltoallv, so those do not decide.
+    assert (int(counts[1]) > 0, counts[3]) == ((True, "") if why == "short" else (False, ": KASURI_MPI_NONBLOCKING is not set"))
+
+
 @pytest.mark.parametrize(
     ("hosts", "reason"),
     [
@@ -184,13 +218,15 @@ def test_where_no_all_reduce_applies_one_line_says_why(mpi, hosts, reason, tmp_p
 def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, schedule, tmp_path):
     others = [write_for(tmp_path, collective, [socket.gethostname()] * 8) for collective in OTHERS]
     environment = {"KASURI_MPI_SCHEDULE": ":".join(map(str, [schedule(8), *others])), "KASURI_MPI_REPORT": "1"}
+    environment |= {"KASURI_MPI_NONBLOCKING": "1"}
     found = launch(mpi, 8, BUILD / mpi / program, environment=environment)
     assert found.returncode == 0, found.stderr
     assert "fortran: 0 values are wrong" in found.stdout
     expected = (
-        {"all-to-all": 10, "all-reduce": 1}
+        {"all-to-all": 10, "non-blocking all-to-all": 4, "all-reduce": 1}
         if program == "calls"
-        else {"all-to-all": 2, "all-reduce": 1, "reduce-scatter": 2, "all-gather": 1}
+        else {"all-to-all": 2, "non-blocking all-to-all": 2, "non-blocking all-reduce": 1, "non-blocking reduce-scatter": 2}
+        | {"non-blocking all-gather": 1, "all-reduce": 1, "reduce-scatter": 2, "all-gather": 1}
     )
     for name, count in expected.items():
         assert f"{name}s of rank 0: {count} by the schedule, 0 by the MPI library" in found.stderr
@@ -198,22 +234,25 @@ def test_calls_from_fortran_go_by_the_schedule_and_are_right(mpi, program, sched
 
 @pytest.mark.parametrize(("program", "seen", "scheduled"), [("ft", 8, 8), ("calls", 6, 10)])
 def test_a_tool_that_wraps_calls_sees_them_and_they_go_by_the_schedule(mpi, program, seen, scheduled, schedule, tmp_path):
-    """The tool knows `MPI_Alltoall` and `MPI_Allreduce`; of the Fortran program's ten all-to-alls four are others."""
+    """The tool knows `MPI_Alltoall`, `MPI_Allreduce`, `MPI_Ialltoall` and `MPI_Waitall`; of the Fortran program's ten all-to-alls four are
+    others. It has two of its four that do not wait in one `MPI_Waitall` on rank 0."""
     reduction = write_for(tmp_path, "allreduce", [socket.gethostname()] * 8)
     environment = {"KASURI_MPI_SCHEDULE": f"{schedule(8)}:{reduction}", "KASURI_MPI_REPORT": "1"}
-    environment |= {"LD_PRELOAD": str(BUILD / mpi / "libtool.so")}
+    environment |= {"LD_PRELOAD": str(BUILD / mpi / "libtool.so"), "KASURI_MPI_NONBLOCKING": "1"}
     found = launch(mpi, 8, BUILD / mpi / program, *(["S"] if program == "ft" else []), environment=environment)
     assert found.returncode == 0, found.stderr
     sums = 1 if program == "calls" else 0
-    assert f"tool: {seen} all-to-alls, {sums} all-reduces" in found.stderr
+    later = 2 if program == "calls" else 0
+    assert f"tool: {seen} all-to-alls, {sums} all-reduces, {later} non-blocking all-to-alls, {later} waits for all" in found.stderr
+    assert f"non-blocking all-to-alls of rank 0: {2 * later} by the schedule, 0 by the MPI library" in found.stderr or not later
     assert f"all-to-alls of rank 0: {scheduled} by the schedule, 0 by the MPI library" in found.stderr
     assert f"all-reduces of rank 0: {sums} by the schedule, 0 by the MPI library" in found.stderr
 
 
-@pytest.mark.parametrize("mode", ["send", "handler", "truncate", "between", "reduce"])
+@pytest.mark.parametrize("mode", ["send", "handler", "truncate", "later", "between", "reduce"])
 def test_errors_are_those_of_mpi(mpi, mode, schedule, tmp_path):
     reduction = write_for(tmp_path, "allreduce", [socket.gethostname()] * 8, "--schedule", "ring")
-    environment = {"KASURI_MPI_SCHEDULE": f"{schedule(8)}:{reduction}"}
+    environment = {"KASURI_MPI_SCHEDULE": f"{schedule(8)}:{reduction}", "KASURI_MPI_NONBLOCKING": "1"}
     if mode in ("send", "handler", "reduce"):
         environment |= {"KASURI_TEST_FAIL": "3", "LD_PRELOAD": str(BUILD / mpi / "libfail_send.so")}
     found = launch(mpi, 8, BUILD / mpi / "errors", mode, environment=environment)

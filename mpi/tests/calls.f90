@@ -35,6 +35,7 @@ contains
       call unequal_blocks(comm, me, size)
       call columns(comm, me, size)
       call types_of_ranks(comm, me, size)
+      call without_waiting(comm, me, size)
    end subroutine exchange
 
    subroutine equal_blocks(comm, me, size)
@@ -127,4 +128,32 @@ contains
       if (status /= MPI_SUCCESS) wrong = wrong + 1
       wrong = wrong + count(in /= [(value(peer, me, 7), peer = 0, size - 1)])
    end subroutine types_of_ranks
+
+   ! Equal and unequal blocks at a time.
+   subroutine without_waiting(comm, me, size)
+      integer, intent(in) :: comm, me, size
+      integer, asynchronous :: out(3, 0:size - 1), in(3, 0:size - 1), again(3, 0:size - 1)
+      integer :: counts(0:size - 1), places(0:size - 1), requests(2), peer, i, status
+      do peer = 0, size - 1
+         out(:, peer) = [(value(me, peer, i), i = 1, 3)]
+         places(peer) = 3 * peer
+      end do
+      in = -1
+      again = -1
+      counts = 3
+      call MPI_Ialltoall(out, 3, MPI_INTEGER, in, 3, MPI_INTEGER, comm, requests(1), status)
+      if (status /= MPI_SUCCESS) wrong = wrong + 1
+      call MPI_Ialltoallv(out, counts, places, MPI_INTEGER, again, counts, places, MPI_INTEGER, comm, requests(2), status)
+      if (status /= MPI_SUCCESS) wrong = wrong + 1
+      if (me == 0) then
+         call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, status)
+      else
+         call MPI_Waitany(2, requests, i, MPI_STATUS_IGNORE, status)
+         call MPI_Wait(requests(3 - i), MPI_STATUS_IGNORE, status)
+      end if
+      if (any(requests /= MPI_REQUEST_NULL)) wrong = wrong + 1
+      do peer = 0, size - 1
+         wrong = wrong + count(in(:, peer) /= [(value(peer, me, i), i = 1, 3)]) + count(again(:, peer) /= in(:, peer))
+      end do
+   end subroutine without_waiting
 end program calls

@@ -4,6 +4,7 @@
  *     errors truncate    rank 1 awaits less than rank 0 sends: it is told MPI_ERR_TRUNCATE
  *     errors handler     as `send`; the error handler of the communicator is called, and only it
  *     errors reduce      as `send`, of an all-reduce
+ *     errors later       as `truncate`, of an all-to-all that does not wait: the request says so, and others go on
  *     errors between     an all-to-all between two groups is left to the MPI library
  */
 #include <mpi.h>
@@ -61,6 +62,27 @@ static int truncate_message(int rank, int size)
     return all(class_of(error) == (rank == 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
 }
 
+static int truncate_later(int rank, int size)
+{
+    int out[4 * MAX_RANKS] = {0}, in[2][4 * MAX_RANKS], sent[MAX_RANKS], received[MAX_RANKS], places[MAX_RANKS];
+    MPI_Request requests[2];
+    MPI_Status statuses[2] = {{.MPI_ERROR = MPI_SUCCESS}, {.MPI_ERROR = MPI_SUCCESS}};
+    for (int i = 0; i < size; i++) {
+        sent[i] = received[i] = 2;
+        places[i] = 4 * i;
+    }
+    sent[1] = rank == 0 ? 4 : 2;
+    MPI_Ialltoallv(out, sent, places, MPI_INT, in[0], received, places, MPI_INT, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoall(out, 2, MPI_INT, in[1], 2, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    const int error = MPI_Waitall(2, requests, statuses);
+    /* MPI may leave it to the program to wait for those that did not fail. */
+    if (class_of(error) == MPI_ERR_IN_STATUS && class_of(statuses[1].MPI_ERROR) == MPI_ERR_PENDING)
+        statuses[1].MPI_ERROR = MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    return all(rank == 1 ? class_of(error) == MPI_ERR_IN_STATUS && class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE &&
+                               class_of(statuses[1].MPI_ERROR) == MPI_SUCCESS
+                         : error == MPI_SUCCESS);
+}
+
 static int call_handler(int size)
 {
     MPI_Errhandler mine;
@@ -104,6 +126,8 @@ int main(int argc, char **argv)
         is_right = fail_to_reduce();
     else if (strcmp(mode, "truncate") == 0)
         is_right = truncate_message(rank, size);
+    else if (strcmp(mode, "later") == 0)
+        is_right = truncate_later(rank, size);
     else if (strcmp(mode, "handler") == 0)
         is_right = call_handler(size);
     else if (strcmp(mode, "between") == 0)
