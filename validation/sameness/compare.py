@@ -38,7 +38,7 @@ LATER = (
     *("interrupts", "interrupts_masked", "page_faults", "task_switches"),
     *("user_switches", "user_switch_cycles_mean"),
     *(f"packets_{what}" for what in ("sent", "arrived", "dropped", "lost", "resent", "late")),
-    *("pause_frames", "queue_flits_max"),
+    *("pause_frames", "queue_flits_max", "terminal_ports"),
 )
 
 #: The same of what is told of each user.
