@@ -408,7 +408,8 @@ impl Setting<'_> {
             return Err(rootless(section, entry.name));
         }
         if self.ports.is_some() {
-            let problem = "is made for terminals with one port, and those of this network have several; take a schedule of ranks, such as \"shift\"";
+            let problem =
+                "is made for terminals with one port, and those of this network have several; take a schedule of ranks, such as \"shift\"";
             return Err(section.error("schedule", problem));
         }
         let job = match (&keys.placement, keys.ranks) {
