@@ -236,34 +236,36 @@ impl Setting<'_> {
             system.custom_nodes =
                 astra::custom_nodes(&path, &read("system", &path)?).map_err(|error| section.error("system", error.to_string()))?;
         }
-        let (groups, traces) = self.execution_programs(section, keys, prefix, &cluster, &mut system)?;
+        let mut besides = Vec::new();
+        let (groups, traces) = self.execution_programs(section, keys, &cluster, &mut system, &mut besides)?;
         let mut algorithms = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
             let traces = chakra::read_algorithm(self.files, prefix, npus).map_err(|unread| section.error("system", unread.problem()))?;
             algorithms.insert(prefix.clone(), traces);
         }
-        let traces = Traces { cluster, system, groups, traces, algorithms, queues: keys.queues };
+        let traces = Traces { cluster, system, groups, traces, algorithms, queues: keys.queues, besides };
         TraceWorkload::new(traces, Places::Terminals(placement), units)
             .map_err(|problem| section.error("trace", format!("{prefix}: {problem}")))
     }
 
-    /// The groups of NPUs and what each does: by Chakra's files, or by a table of layers, if there is a file of that name instead.
+    /// The groups of NPUs and what each does: by Chakra's files, or by a table of layers, if there is a file of that name instead. What such a
+    /// table says that is not modelled joins `besides`.
     fn execution_programs(
         &self,
         section: &Section<'_>,
         keys: &WorkloadSection,
-        prefix: &str,
         cluster: &Cluster,
         system: &mut System,
+        besides: &mut Vec<String>,
     ) -> Result<(Groups, Vec<ExecutionTrace>), ConfigError> {
+        let prefix = keys.trace.as_deref().unwrap_or_default();
         let read = |key: &str, path: &str| self.files.read(path).map_err(|problem| section.error(key, problem));
         if !chakra::is_there(self.files, prefix) && self.files.is_there(prefix) {
             if keys.groups.is_some() {
                 return Err(section.error("groups", "has no meaning beside a table of layers, whose header says who exchanges with whom"));
             }
             let table = layers::parse(prefix, &read("trace", prefix)?).map_err(|error| section.error("trace", error.to_string()))?;
-            // The table has times.
-            system.roofline = false;
+            besides.extend(table.leave_out(system));
             return table.programs(cluster).map_err(|problem| section.error("trace", format!("{prefix}:1: {problem}")));
         }
         let npus = cluster.npus();

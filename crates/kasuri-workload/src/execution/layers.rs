@@ -5,7 +5,7 @@
 //! each other, gradients of weights are exchanged beside what follows. Source: the loops of ASTRA-sim 1.0 and of SimAI (cef83f9), in both of
 //! which times are nanoseconds.
 
-use super::cluster::{Cluster, Groups};
+use super::cluster::{Cluster, Groups, System};
 use super::trace::{Collective, Kind, Node, Operation, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +18,15 @@ pub struct LayerTable {
     pub layers: Vec<Layer>,
     /// Words of the header that mean nothing here.
     pub ignored: Vec<String>,
+}
+
+impl LayerTable {
+    /// What of the table and of a system is not modelled, in words. The table has times, so the system's roofline is switched off.
+    pub fn leave_out(&self, system: &mut System) -> Vec<String> {
+        let words = self.ignored.iter().map(|word| format!("`{word}` of the table's header"));
+        let roofline = std::mem::take(&mut system.roofline).then(|| "the roofline of the system file, since the table has times,".to_owned());
+        words.chain(roofline).collect()
+    }
 }
 
 /// How NPUs share the work.

@@ -31,13 +31,28 @@ pub struct Traces {
     pub algorithms: BTreeMap<String, Vec<Trace>>,
     /// Queues of a dimension, at least 1.
     pub queues: u32,
+    /// What files say besides that is not modelled, in words.
+    pub besides: Vec<String>,
 }
 
 impl Traces {
     /// The job, for whoever runs it.
     pub fn job(&self) -> Job<'_> {
-        let Self { cluster, system, groups, traces, algorithms, queues } = self;
+        let Self { cluster, system, groups, traces, algorithms, queues, .. } = self;
         Job { cluster, system, groups, traces, algorithms, queues: *queues }
+    }
+
+    /// What the files say that is not modelled: each attribute with the number of nodes that have it, each key of the system file.
+    pub fn unmodelled(&self) -> Vec<String> {
+        let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
+        for (attribute, count) in self.traces.iter().flat_map(|trace| &trace.unmodelled) {
+            *nodes.entry(attribute).or_default() += count;
+        }
+        let attributes = nodes.into_iter().map(|(attribute, count)| {
+            format!("the attribute `{attribute}` of {count} node{}", if count == 1 { "" } else { "s" })
+        });
+        let keys = self.system.ignored.iter().map(|key| format!("the key `{key}` of the system file"));
+        attributes.chain(keys).chain(self.besides.iter().cloned()).collect()
     }
 }
 
@@ -148,6 +163,10 @@ fn planning(traces: &Traces) -> Result<Npus<'_, Silence>, String> {
 }
 
 impl Workload for TraceWorkload {
+    fn unmodelled(&self) -> Vec<String> {
+        self.traces.unmodelled()
+    }
+
     fn messages(&self) -> u64 {
         self.messages
     }

@@ -95,6 +95,10 @@ impl Workload for PortWorkload {
         Some(Collective { terminals: &self.ranks, ports, ..self.workload.collective()? })
     }
 
+    fn unmodelled(&self) -> Vec<String> {
+        self.workload.unmodelled()
+    }
+
     fn offered_flits_per_cycle(&self) -> Option<f64> {
         self.workload.offered_flits_per_cycle()
     }

@@ -79,6 +79,10 @@ impl Workload for CombinedWorkload {
         part_of(token)
     }
 
+    fn unmodelled(&self) -> Vec<String> {
+        self.parts.iter().flat_map(|part| part.workload.unmodelled()).collect()
+    }
+
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
         let executions = self.parts.iter().map(|part| part.workload.begin(&streams.of_user(part.user))).collect();
         Box::new(Pass { parts: &self.parts, executions, actions: Vec::new() })

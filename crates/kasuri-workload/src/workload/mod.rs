@@ -59,6 +59,11 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
+    /// What its files say that it leaves out, in words.
+    fn unmodelled(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does everything that an event brings about take place at the terminal of that event: where the message has left, where it has
     /// arrived, where the computation is? Then an engine may begin several passes, and tell each only of events at terminals of its own. A
     /// pass of such a workload says neither [`Action::Finished`] nor what a standstill waits for.

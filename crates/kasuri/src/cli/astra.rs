@@ -92,10 +92,13 @@ impl Astra {
         let npus = cluster.npus();
         let mut system = self.system()?;
         let is_table = !chakra::is_there(&FolderFiles::new(""), &self.workload) && Path::new(&self.workload).is_file();
-        let (groups, traces) = if is_table { self.layers(&cluster, &mut system)? } else { self.traces(npus)? };
+        let mut besides = Vec::new();
+        let (groups, traces) = if is_table { self.layers(&cluster, &mut system, &mut besides)? } else { self.traces(npus)? };
         let algorithms = self.algorithms(&system, npus)?;
-        tell_unmodelled(&traces, &system)?;
-        let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues };
+        let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues, besides };
+        for what in traces.unmodelled() {
+            writeln!(io::stderr(), "note: {what} is not modelled")?;
+        }
         if let Some(EngineWord::Analysis) = self.engine {
             return self.by_formulas(&traces, out);
         }
@@ -149,19 +152,14 @@ impl Astra {
     }
 
     /// The groups and programs of a table of layers.
-    fn layers(&self, cluster: &Cluster, system: &mut System) -> Result<(Groups, Vec<Trace>), Failure> {
+    fn layers(&self, cluster: &Cluster, system: &mut System, besides: &mut Vec<String>) -> Result<(Groups, Vec<Trace>), Failure> {
         let path = Path::new(&self.workload);
         if let Some(groups) = &self.groups {
             let problem = format!("--groups {} has no meaning beside it: its header says who exchanges with whom", groups.display());
             return Err(Failure::Input(format!("{}: is a table of layers; {problem}", self.workload)));
         }
         let table = layers::parse(&self.workload, &small(path)?).map_err(|error| Failure::Input(error.to_string()))?;
-        for word in &table.ignored {
-            writeln!(io::stderr(), "note: `{word}` of the table's header is not modelled")?;
-        }
-        if std::mem::take(&mut system.roofline) {
-            writeln!(io::stderr(), "note: the table has times, so the roofline of the system file is not used")?;
-        }
+        besides.extend(table.leave_out(system));
         table.programs(cluster).map_err(|problem| Failure::Input(format!("{}:1: {problem}", self.workload)))
     }
 
@@ -224,18 +222,4 @@ fn name(path: &Path) -> String {
 
 fn small(path: &Path) -> Result<Vec<u8>, Failure> {
     read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{}: cannot be read: {reason}", path.display())))
-}
-
-/// Names what the files say and nothing here models: each once, with the number of nodes.
-fn tell_unmodelled(traces: &[Trace], system: &System) -> Result<(), Failure> {
-    let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
-    for (attribute, count) in traces.iter().flat_map(|trace| &trace.unmodelled) {
-        *nodes.entry(attribute).or_default() += count;
-    }
-    let attributes = nodes.iter().map(|(attribute, count)| format!("the attribute `{attribute}` of {count} nodes is not modelled"));
-    let keys = system.ignored.iter().map(|key| format!("the key `{key}` of the system file is not modelled"));
-    for note in attributes.chain(keys) {
-        writeln!(io::stderr(), "note: {note}")?;
-    }
-    Ok(())
 }

@@ -359,6 +359,8 @@ impl Trial {
         if let Some(offered) = scenario.workload.as_ref().and_then(|closed| closed.workload.offered_flits_per_cycle()) {
             row.set("offered_load", offered / f64::from(scenario.network.terminal_count()));
         }
+        let left_out = scenario.workload.iter().flat_map(|closed| closed.workload.unmodelled());
+        row.set("not_modelled", self.outcome.not_modelled.iter().cloned().chain(left_out).collect::<Vec<_>>());
         if let Some(users) = &scenario.users {
             row.set("users", crate::users::column(users, scenario, &self.outcome));
         }

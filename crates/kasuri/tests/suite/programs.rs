@@ -1,7 +1,9 @@
 //! Programs in two languages: what ranks send, receive and compute, as GOAL and as an execution trace of Chakra.
 
 use crate::chakra::{self, Does, SYSTEM};
+use kasuri::input::KNOWN;
 use kasuri::measure::controller;
+use kasuri::plan::{self, RunOptions};
 use kasuri_config::{Document, Study};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
@@ -123,5 +125,23 @@ fn a_send_of_a_trace_keeps_its_place_until_it_has_arrived() {
         let [program, trace] = times.map(|workload| run(engine, workload, &files).completion_time.unwrap());
         let one_after_the_other = 2.0 * (program - 160.0 / FLIT as f64);
         assert!(trace > program && (trace - one_after_the_other).abs() <= 4.0, "{}: {program}, {trace}", engine.name());
+    }
+}
+
+/// What a table of layers and its system say that is not modelled is told with the run.
+#[test]
+fn what_a_trace_says_in_vain_is_told() {
+    let table = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp_comm 4096\n1\na -1 100 ALLREDUCE 640 1 NONE 0 1 NONE 0 1\n";
+    let system = SYSTEM.replacen('{', "{ \"colour\": 1,", 1);
+    let files = Texts([("t", table), ("system.json", &system)].map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into());
+    let text = format!(
+        "engine = \"flow\"\n[network]\ntopology = \"full-mesh\"\nrouters = 4\nflit_bytes = {FLIT}\ncycle_ns = 1\n[routing]\nalgorithm = \"minimal\"\n\
+         [workload]\ntrace = \"t\"\nsystem = \"system.json\"\n"
+    );
+    let document = Document::parse_for(*KNOWN, "test.toml", &text).unwrap();
+    let summary = plan::run(&document, &files, &RunOptions::default()).unwrap();
+    let left_out = summary.rows[0].get("not_modelled").to_string();
+    for wanted in ["`pp_comm` of the table's header", "the key `colour` of the system file"] {
+        assert!(left_out.contains(wanted), "{left_out}");
     }
 }
