@@ -238,7 +238,6 @@ impl<'a> Preparation<'a> {
             None if endpoint.is_some() => (keep(context.background(&setting, endpoint.as_deref()), errors)?, None, None),
             None => {
                 let (classes, workload) = keep(context.traffic(&setting, units), errors)?;
-                let workload = workload.map(|closed| chosen.iter().fold(closed, |closed, chosen| chosen.workload(closed)));
                 (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
             }
         };
@@ -252,6 +251,8 @@ impl<'a> Preparation<'a> {
         let of_endpoint = endpoint.as_ref().map_or(0, |endpoint| endpoint.class_channels().len());
         let count = classes.len() + workload.as_ref().map_or(of_endpoint, |closed| closed.parts.len());
         keep(context.check_classes(count, users.is_some()), errors)?;
+        // What goes by which port is decided last: the packets are the same.
+        let workload = workload.map(|closed| chosen.iter().fold(closed, |closed, chosen| chosen.workload(closed)));
         let (title, engine) = (title?, engine?);
         let engine_options = keep(context.table(&engine), errors)?.cloned().unwrap_or_default();
         let scenario = Scenario {

@@ -24,7 +24,8 @@ impl LayerTable {
     /// What of the table and of a system is not modelled, in words. The table has times, so the system's roofline is switched off.
     pub fn leave_out(&self, system: &mut System) -> Vec<String> {
         let words = self.ignored.iter().map(|word| format!("`{word}` of the table's header"));
-        let roofline = std::mem::take(&mut system.roofline).then(|| "the roofline of the system file, since the table has times,".to_owned());
+        let roofline =
+            std::mem::take(&mut system.roofline).then(|| "the roofline of the system file, since the table has times,".to_owned());
         words.chain(roofline).collect()
     }
 }

@@ -48,9 +48,9 @@ impl Traces {
         for (attribute, count) in self.traces.iter().flat_map(|trace| &trace.unmodelled) {
             *nodes.entry(attribute).or_default() += count;
         }
-        let attributes = nodes.into_iter().map(|(attribute, count)| {
-            format!("the attribute `{attribute}` of {count} node{}", if count == 1 { "" } else { "s" })
-        });
+        let attributes = nodes
+            .into_iter()
+            .map(|(attribute, count)| format!("the attribute `{attribute}` of {count} node{}", if count == 1 { "" } else { "s" }));
         let keys = self.system.ignored.iter().map(|key| format!("the key `{key}` of the system file"));
         attributes.chain(keys).chain(self.besides.iter().cloned()).collect()
     }

@@ -76,16 +76,31 @@ impl Workload for PortWorkload {
         pieces
     }
 
-    /// Which port a message takes its turn decides; here all are begun at the first.
+    /// Whose turn it is only a run knows: what goes by several ports in turn is told in equal parts of all of them, as it is in the mean.
     fn each_message(&self, each: &mut dyn FnMut(&Message)) {
+        let mut turns = vec![0u32; self.ports.terminal_count() as usize];
         self.workload.each_message(&mut |message| {
-            self.deal(message, &mut 0, &mut |(source, destination), flits| each(&Message { source, destination, flits, ..*message }));
+            let mut tell = |(source, destination): Way, flits: u32| each(&Message { source, destination, flits, ..*message });
+            let all = ways(&self.ports, message.source, message.destination);
+            let count = all.len() as u32;
+            let turn = &mut turns[message.source.index()];
+            if self.choice == PortChoice::ByDestination || count == 0 {
+                return self.deal(message, turn, &mut tell);
+            }
+            for number in 0..count.min(message.flits) {
+                let flits = (message.flits + count - 1 - number) / count;
+                tell(all[(turn.wrapping_add(number) % count) as usize], flits);
+            }
+            *turn = turn.wrapping_add(message.flits);
         });
     }
 
     fn longest_message(&self) -> u32 {
+        if self.choice != PortChoice::ByPacket {
+            return self.workload.longest_message();
+        }
         let mut longest = 1;
-        self.each_message(&mut |message| longest = longest.max(message.flits));
+        self.workload.each_message(&mut |message| self.deal(message, &mut 0, &mut |_, flits| longest = longest.max(flits)));
         longest
     }
 

@@ -45,7 +45,15 @@ pub(crate) fn job(dimensions: Vec<Dimension>, implementation: Implementation, sp
         optimization: Optimization::LocalBandwidthAware,
         ..System::default()
     };
-    Traces { cluster: Cluster { dimensions }, system, groups: Groups::new(), traces, algorithms: BTreeMap::new(), queues: 1, besides: Vec::new() }
+    Traces {
+        cluster: Cluster { dimensions },
+        system,
+        groups: Groups::new(),
+        traces,
+        algorithms: BTreeMap::new(),
+        queues: 1,
+        besides: Vec::new(),
+    }
 }
 
 /// All NPUs have finished at this time, to `part` of it and `ns`.

@@ -84,6 +84,23 @@ fn the_bound_is_that_of_all_ports() {
     assert!(two[1].unwrap() > 0.4 && two[1].unwrap() <= 1.0, "{two:?}");
 }
 
+/// However terminals choose, no flows end before the formula's bound.
+#[test]
+fn no_choice_ends_before_its_bound() {
+    for choice in ["by-packet", "by-message", "by-destination"] {
+        for faults in ["", "[faults]\nrouters = [0]\n"] {
+            let time = |engine: &str| {
+                let text = leaf_spine(2, &format!("terminal_ports = \"{choice}\"\n{faults}{INPUT_QUEUED}{}", shifts(75)));
+                let document = Document::parse_for(*KNOWN, "test.toml", &format!("engine = \"{engine}\"\n{text}")).unwrap();
+                let summary = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap();
+                summary.rows[0].get("completion_time").as_f64().unwrap()
+            };
+            let [bound, flow, flit] = ["analysis", "flow", "flit"].map(time);
+            assert!(bound <= flow && bound <= flit && bound > 0.2 * flow, "{choice} {faults}: {bound}, {flow}, {flit}");
+        }
+    }
+}
+
 /// A plane that is down leaves all its work to the other: what two planes did takes as long as in one plane alone.
 #[test]
 fn a_plane_that_is_down_leaves_one_plane() {
