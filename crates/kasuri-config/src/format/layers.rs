@@ -46,23 +46,27 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
     let text = text_of(name, bytes)?;
     let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
     let at = |line: usize| move |problem: String| FormatError::new(name, line, problem);
-    let (number, line) = lines.next().ok_or_else(|| at(1)("the file is empty; a layer table begins with its parallelism".to_owned()))?;
-    let Header { parallelism, ignored } = header(line).map_err(at(number))?;
-    let (mut last, line) = lines.next().ok_or_else(|| at(number + 1)("is missing; it is the number of layers".to_owned()))?;
-    let count: usize = line.parse().map_err(|_| at(last)(format!("has `{}` for the number of layers", short(line))))?;
+    let (first, line) = lines.next().ok_or_else(|| at(1)("the file is empty; a layer table begins with its parallelism".to_owned()))?;
+    let Header { parallelism, ignored } = header(line).map_err(at(first))?;
+    let (second, line) = lines.next().ok_or_else(|| at(first + 1)("is missing; it is the number of layers".to_owned()))?;
+    let count: usize = line.parse().map_err(|_| at(second)(format!("has `{}` for the number of layers", short(line))))?;
+    let mut last = second;
     let mut layers = Vec::new();
     for (number, line) in lines {
         if layers.len() == count {
-            return Err(at(number)(format!("is one layer more than the {count} of line 2")));
+            return Err(at(number)(format!("is one layer more than the {count} of line {second}")));
         }
         layers.push(layer(line).map_err(at(number))?);
         last = number;
     }
     if layers.is_empty() || layers.len() < count {
-        return Err(at(last)(format!("is the last line, after {} of the {count} layers of line 2; is the file cut off?", layers.len())));
+        return Err(at(last)(format!(
+            "is the last line, after {} of the {count} layers of line {second}; is the file cut off?",
+            layers.len()
+        )));
     }
     let table = LayerTable { parallelism, layers, ignored };
-    check_layers(&table).map_err(at(1))?;
+    check_layers(&table).map_err(at(first))?;
     Ok(table)
 }
 

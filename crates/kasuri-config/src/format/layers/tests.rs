@@ -48,6 +48,16 @@ fn what_is_wrong_is_named_with_its_line() {
     assert!(experts.starts_with("t.txt:1") && experts.contains("layer `a`"), "{experts}");
 }
 
+/// Lines are those of the file, blank ones included.
+#[test]
+fn blank_lines_count() {
+    let told = |text: &str| parse("t.txt", text.as_bytes()).unwrap_err().to_string();
+    let layer = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n";
+    assert!(told(&format!("\n\nDATA\n\n2\n{layer}")).starts_with("t.txt:6: is the last line, after 1 of the 2 layers of line 5"));
+    assert!(told(&format!("\nDATA\n\n\n1\n{layer}{layer}")).starts_with("t.txt:7: is one layer more than the 1 of line 5"));
+    assert!(told(&format!("\nDATA\n1\n{}", layer.replacen("NONE 0", "ALLREDUCE_EP 8", 1))).starts_with("t.txt:2: "));
+}
+
 /// Each cut is told with its line and what is missing, but one through the last number, which leaves a whole table.
 #[test]
 fn tables_that_are_cut_short_are_refused_with_what_is_missing() {
