@@ -209,32 +209,33 @@ static void hand_over(struct kasuri_operation *operation)
     pthread_mutex_unlock(&lock);
 }
 
-int kasuri_begin_operation(struct kasuri_operation *operation, MPI_Request *request)
+/* Gives an operation a number, and a request that a message of this number ends: `receive` makes it. The operation holds its plan then. */
+static int give_request(struct kasuri_operation *operation, __typeof__(PMPI_Irecv) *receive, MPI_Request *request)
 {
     operation->number = take_number();
     if (operation->number < 0)
         return MPI_ERR_NO_MEM;
-    const int error = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, operation->number, kasuri_alone(), request);
-    if (error != MPI_SUCCESS) {
+    const int error = receive(NULL, 0, MPI_BYTE, 0, operation->number, kasuri_alone(), request);
+    if (error == MPI_SUCCESS)
+        kasuri_hold(operation->plan);
+    else
         give_number_back(operation->number);
-        return error;
-    }
-    kasuri_hold(operation->plan);
-    hand_over(operation);
-    return MPI_SUCCESS;
+    return error;
+}
+
+int kasuri_begin_operation(struct kasuri_operation *operation, MPI_Request *request)
+{
+    const int error = give_request(operation, PMPI_Irecv, request);
+    if (error == MPI_SUCCESS)
+        hand_over(operation);
+    return error;
 }
 
 int kasuri_keep_operation(struct kasuri_operation *operation, MPI_Request *request)
 {
-    operation->number = take_number();
-    if (operation->number < 0)
-        return MPI_ERR_NO_MEM;
-    const int error = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, operation->number, kasuri_alone(), request);
-    if (error != MPI_SUCCESS) {
-        give_number_back(operation->number);
+    const int error = give_request(operation, PMPI_Recv_init, request);
+    if (error != MPI_SUCCESS)
         return error;
-    }
-    kasuri_hold(operation->plan);
     operation->is_persistent = 1;
     operation->request = *request;
     pthread_mutex_lock(&lock);
@@ -274,6 +275,17 @@ static void let_go(struct kasuri_operation *operation)
         return;
     give_number_back(operation->number);
     free_operation(operation);
+}
+
+int kasuri_hold_type(MPI_Datatype *type, MPI_Datatype *held)
+{
+    int integers, addresses, types, combiner, error = PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
+    if (error != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED)
+        return error;
+    error = PMPI_Type_dup(*type, held);
+    if (error == MPI_SUCCESS)
+        *type = *held;
+    return error;
 }
 
 int MPI_Start(MPI_Request *request)

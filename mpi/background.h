@@ -51,6 +51,10 @@ void kasuri_help(void);
 /* Ends the thread, after all operations. */
 void kasuri_end_background(void);
 
+/* The program may free a type before the call has ended: puts a duplicate of one that is not MPI's own in its place and into `held`, which the
+ * caller frees. Returns MPI's error. */
+int kasuri_hold_type(MPI_Datatype *type, MPI_Datatype *held);
+
 /* Gives an operation a request of its own, which MPI_Start begins. The operation is the background's from now on. Returns MPI's error. */
 int kasuri_keep_operation(struct kasuri_operation *operation, MPI_Request *request);
 

@@ -35,16 +35,12 @@ struct exchange {
     struct kasuri_exchange phases;
 };
 
-/* The program may free a type before the call has ended: keeps a duplicate of one that is not MPI's own. */
 static int hold_type(struct exchange *exchange, MPI_Datatype *type)
 {
-    int integers, addresses, types, combiner, error = PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
-    MPI_Datatype *held = &exchange->held[exchange->held_count];
-    if (error != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED)
-        return error;
-    error = PMPI_Type_dup(*type, held);
-    exchange->held_count += error == MPI_SUCCESS;
-    *type = *held;
+    MPI_Datatype held = MPI_DATATYPE_NULL;
+    const int error = kasuri_hold_type(type, &held);
+    if (held != MPI_DATATYPE_NULL)
+        exchange->held[exchange->held_count++] = held;
     return error;
 }
 

@@ -491,6 +491,28 @@ static void end(const struct call *call)
         return error;                                                                                                                      \
     } while (0)
 
+/* What the parameters of a call say, by their names in the standard. */
+#define OF_REDUCTION(which, how_much)                                                                                                      \
+    {.collective = which,                                                                                                                  \
+     .comm = comm,                                                                                                                         \
+     .sendbuf = sendbuf,                                                                                                                   \
+     .recvbuf = recvbuf,                                                                                                                   \
+     .is_in_place = sendbuf == MPI_IN_PLACE,                                                                                               \
+     how_much,                                                                                                                             \
+     .type = type,                                                                                                                         \
+     .op = op}
+#define OF_ALLGATHER                                                                                                                       \
+    {.collective = KASURI_ALLGATHER,                                                                                                       \
+     .comm = comm,                                                                                                                         \
+     .sendbuf = sendbuf,                                                                                                                   \
+     .recvbuf = recvbuf,                                                                                                                   \
+     .is_in_place = sendbuf == MPI_IN_PLACE,                                                                                               \
+     .sendcount = sendcount,                                                                                                               \
+     .sendtype = sendtype,                                                                                                                 \
+     .count = recvcount,                                                                                                                   \
+     .type = recvtype,                                                                                                                     \
+     .op = MPI_OP_NULL}
+
 /* The calls with counts of either width. */
 #define WITH_COUNTS(suffix, count_type, lists)                                                                                             \
     int MPI_Allreduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)           \
@@ -499,42 +521,21 @@ static void end(const struct call *call)
             kasuri_calls[KASURI_ALLREDUCE].left++;                                                                                         \
             return PMPI_Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm);                                                        \
         }                                                                                                                                  \
-        struct call call = {.collective = KASURI_ALLREDUCE,                                                                                \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .count = count,                                                                                                \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_ALLREDUCE, .count = count);                                                                 \
         CALL(call, PMPI_Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm));                                                       \
     }                                                                                                                                      \
                                                                                                                                            \
     int MPI_Reduce_scatter_block##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op,               \
                                          MPI_Comm comm)                                                                                    \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .count = count,                                                                                                \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_REDUCE_SCATTER, .count = count);                                                            \
         CALL(call, PMPI_Reduce_scatter_block##suffix(sendbuf, recvbuf, count, type, op, comm));                                            \
     }                                                                                                                                      \
                                                                                                                                            \
     int MPI_Reduce_scatter##suffix(const void *sendbuf, void *recvbuf, const count_type counts[], MPI_Datatype type, MPI_Op op,            \
                                    MPI_Comm comm)                                                                                          \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .lists = counts,                                                                                               \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_REDUCE_SCATTER, .lists = counts);                                                           \
         /* Without counts nobody knows what it would be. */                                                                                \
         if (!counts)                                                                                                                       \
             return PMPI_Reduce_scatter##suffix(sendbuf, recvbuf, counts, type, op, comm);                                                  \
@@ -544,16 +545,7 @@ static void end(const struct call *call)
     int MPI_Allgather##suffix(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, void *recvbuf, count_type recvcount,       \
                               MPI_Datatype recvtype, MPI_Comm comm)                                                                        \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_ALLGATHER,                                                                                \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .sendcount = sendcount,                                                                                        \
-                            .sendtype = sendtype,                                                                                          \
-                            .count = recvcount,                                                                                            \
-                            .type = recvtype,                                                                                              \
-                            .op = MPI_OP_NULL};                                                                                            \
+        struct call call = OF_ALLGATHER;                                                                                                   \
         CALL(call, PMPI_Allgather##suffix(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));                              \
     }
 
@@ -660,23 +652,12 @@ static int go_on(struct kasuri_operation *operation, int *has_moved)
     return 1;
 }
 
-/* Keeps a duplicate of a type that is not MPI's own. */
-static int hold_type(MPI_Datatype *type, MPI_Datatype *held)
-{
-    int integers, addresses, types, combiner, error = PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
-    if (error != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED)
-        return error;
-    error = PMPI_Type_dup(*type, held);
-    *type = *held;
-    return error;
-}
-
 static int hold_types(struct later *later)
 {
     struct call *call = &later->call;
-    int error = hold_type(&call->type, &later->held[0]);
+    int error = kasuri_hold_type(&call->type, &later->held[0]);
     if (error == MPI_SUCCESS && call->collective == KASURI_ALLGATHER && !call->is_in_place)
-        error = hold_type(&call->sendtype, &later->held[1]);
+        error = kasuri_hold_type(&call->sendtype, &later->held[1]);
     call->vector.type = call->type;
     return error;
 }
@@ -740,58 +721,30 @@ static int goes_later(struct call *call)
     int MPI_Iallreduce##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,          \
                                MPI_Request *request)                                                                                       \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_ALLREDUCE,                                                                                \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .count = count,                                                                                                \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_ALLREDUCE, .count = count);                                                                 \
         LATER(call, request, PMPI_Iallreduce##suffix(sendbuf, recvbuf, count, type, op, comm, request));                                   \
     }                                                                                                                                      \
                                                                                                                                            \
     int MPI_Ireduce_scatter_block##suffix(const void *sendbuf, void *recvbuf, count_type count, MPI_Datatype type, MPI_Op op,              \
                                           MPI_Comm comm, MPI_Request *request)                                                             \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .count = count,                                                                                                \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_REDUCE_SCATTER, .count = count);                                                            \
         LATER(call, request, PMPI_Ireduce_scatter_block##suffix(sendbuf, recvbuf, count, type, op, comm, request));                        \
     }                                                                                                                                      \
                                                                                                                                            \
     int MPI_Ireduce_scatter##suffix(const void *sendbuf, void *recvbuf, const count_type counts[], MPI_Datatype type, MPI_Op op,           \
                                     MPI_Comm comm, MPI_Request *request)                                                                   \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_REDUCE_SCATTER,                                                                           \
-                            .comm = counts ? comm : MPI_COMM_NULL,                                                                         \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .lists = counts,                                                                                               \
-                            .type = type,                                                                                                  \
-                            .op = op};                                                                                                     \
+        struct call call = OF_REDUCTION(KASURI_REDUCE_SCATTER, .lists = counts);                                                           \
+        if (!counts)                                                                                                                       \
+            call.comm = MPI_COMM_NULL;                                                                                                     \
         LATER(call, request, PMPI_Ireduce_scatter##suffix(sendbuf, recvbuf, counts, type, op, comm, request));                             \
     }                                                                                                                                      \
                                                                                                                                            \
     int MPI_Iallgather##suffix(const void *sendbuf, count_type sendcount, MPI_Datatype sendtype, void *recvbuf, count_type recvcount,      \
                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)                                                 \
     {                                                                                                                                      \
-        struct call call = {.collective = KASURI_ALLGATHER,                                                                                \
-                            .comm = comm,                                                                                                  \
-                            .sendbuf = sendbuf,                                                                                            \
-                            .recvbuf = recvbuf,                                                                                            \
-                            .is_in_place = sendbuf == MPI_IN_PLACE,                                                                        \
-                            .sendcount = sendcount,                                                                                        \
-                            .sendtype = sendtype,                                                                                          \
-                            .count = recvcount,                                                                                            \
-                            .type = recvtype,                                                                                              \
-                            .op = MPI_OP_NULL};                                                                                            \
+        struct call call = OF_ALLGATHER;                                                                                                   \
         LATER(call, request, PMPI_Iallgather##suffix(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));          \
     }
 

@@ -163,9 +163,10 @@ impl Context<'_> {
     pub(super) fn changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Changes, ConfigError> {
         let section = Section::new(self, "faults", table);
         let keys: FaultsSection = section.whole()?;
-        let down = self.down(table, network, files)?;
-        let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
-        let mut cycles: Vec<u64> = spans.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != 0 && cycle != NEVER).collect();
+        let units = self.units()?;
+        // A large network is not looked through for each point of a sweep if nothing has a time.
+        let has_times = keys.at.is_some() || keys.until.is_some() || keys.path.is_some();
+        let mut cycles = if has_times { self.cycles_of_changes(table, network, files)? } else { Vec::new() };
         cycles.sort_unstable();
         cycles.dedup();
         if cycles.is_empty() && keys.at.is_none() {
@@ -175,12 +176,19 @@ impl Context<'_> {
             }
         }
         let in_cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
-            let cycles = written.as_ref().map(|written| physical::cycles_of(written, down.units, most)).transpose();
+            let cycles = written.as_ref().map(|written| physical::cycles_of(written, units, most)).transpose();
             cycles.map_err(|problem| section.error(key, problem))
         };
         let detect_after = in_cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
         let resend_after = in_cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
         Ok(Changes { cycles, detect_after, resend_after })
+    }
+
+    /// The cycles in which something fails or comes up again, in any order.
+    fn cycles_of_changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Vec<u64>, ConfigError> {
+        let down = self.down(table, network, files)?;
+        let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
+        Ok(spans.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != 0 && cycle != NEVER).collect())
     }
 
     /// Refuses a damaged network in which a packet could not arrive by any routing.

@@ -43,12 +43,12 @@ impl Wired {
 
 /// The ports of terminals with several, and how they choose.
 #[derive(Clone, Debug)]
-pub(super) struct Chosen {
+pub(super) struct ChosenPorts {
     pub(super) ports: Arc<TerminalPorts>,
     pub(super) choice: PortChoice,
 }
 
-impl Chosen {
+impl ChosenPorts {
     /// A pattern of terminals as one of their ports.
     pub(super) fn pattern(&self, pattern: Arc<dyn Pattern>) -> Arc<dyn Pattern> {
         Arc::new(PortPattern::new(pattern, Arc::clone(&self.ports), self.choice))
@@ -70,7 +70,7 @@ const OF_ONE_PORT: [(&str, &str); 2] = [
 
 impl Context<'_> {
     /// How terminals choose among their ports, where they have several.
-    pub(super) fn port_choice(self, ports: Option<&Arc<TerminalPorts>>) -> Result<Option<Chosen>, ConfigError> {
+    pub(super) fn port_choice(self, ports: Option<&Arc<TerminalPorts>>) -> Result<Option<ChosenPorts>, ConfigError> {
         let table = self.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(self, "routing", table);
         let written = table.get(TERMINAL_PORTS);
@@ -89,7 +89,7 @@ impl Context<'_> {
             })?,
             None => PortChoice::default(),
         };
-        Ok(Some(Chosen { ports: Arc::clone(ports), choice }))
+        Ok(Some(ChosenPorts { ports: Arc::clone(ports), choice }))
     }
 
     /// Refuses what knows terminals with one port only.

@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
 use super::study::{Context, owned};
-use super::terminal_ports::Chosen;
+use super::terminal_ports::ChosenPorts;
 use crate::pattern::ALL_PATTERNS;
 use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::{Reply, TrafficClass};
@@ -93,7 +93,7 @@ pub(super) struct Setting<'a> {
     /// Its terminals send and receive, whatever ports they have.
     pub(super) network: &'a Arc<Network>,
     /// The ports of terminals with several.
-    pub(super) ports: Option<&'a Chosen>,
+    pub(super) ports: Option<&'a ChosenPorts>,
     pub(super) routing: &'a dyn Routing,
     pub(super) router: &'a RouterParameters,
     pub(super) files: &'a dyn Files,

@@ -190,13 +190,16 @@ impl Scenario {
         deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
     }
 
-    /// The scenario as it is once each change of what is up is known; what is up again as at the beginning is left out.
-    pub fn after_failures(&self) -> impl Iterator<Item = Self> + '_ {
+    /// The epochs of a run in which something else is up than at its beginning.
+    pub fn changed_epochs(&self) -> impl Iterator<Item = &Epoch> {
         let epochs = self.failure.iter().flat_map(|failure| &failure.epochs);
-        epochs.filter(|epoch| !Arc::ptr_eq(&epoch.network, &self.network)).map(|epoch| {
-            let (network, routing) = (Arc::clone(&epoch.network), Arc::clone(&epoch.routing));
-            Self { network, routing, failure: None, ..self.clone() }
-        })
+        epochs.filter(|epoch| !Arc::ptr_eq(&epoch.network, &self.network))
+    }
+
+    /// The scenario as it is once an epoch is known.
+    pub fn in_epoch(&self, epoch: &Epoch) -> Self {
+        let (network, routing) = (Arc::clone(&epoch.network), Arc::clone(&epoch.routing));
+        Self { network, routing, failure: None, ..self.clone() }
     }
 
     /// Has the routing an escape path that the routers do not keep open?

@@ -630,6 +630,20 @@ impl NetworkBuilder {
         self.tables = Some(Arc::new(tables));
     }
 
+    /// Begins with the routers of a network, and the channels between them, those that are down too.
+    pub(crate) fn with_routers_of(network: &Network) -> Self {
+        let mut builder = Self::new(network.name());
+        for router in (0..network.router_count()).map(RouterId) {
+            builder.add_router(network.port_count(router) as usize).expect("as many ports as that network has");
+        }
+        for channel in (2 * network.terminal_count()..network.channel_count()).map(ChannelId) {
+            if let (Endpoint::Router(from, output), Endpoint::Router(to, input)) = (network.source(channel), network.destination(channel)) {
+                builder.add_channel((from, output), (to, input), network.link(channel));
+            }
+        }
+        builder
+    }
+
     /// Checks the structure and finishes.
     ///
     /// # Errors

@@ -97,20 +97,12 @@ impl Parts {
 
 /// A network with these of its terminals only, in this order.
 fn with_terminals(network: &Network, terminals: &[TerminalId]) -> Network {
-    let mut builder = NetworkBuilder::new(network.name());
-    for router in (0..network.router_count()).map(RouterId) {
-        builder.add_router(network.port_count(router) as usize).expect("as many ports as before");
-    }
+    let mut builder = NetworkBuilder::with_routers_of(network);
     for &terminal in terminals {
         let link = network.link(network.injection_channel(terminal));
         builder.add_split_terminal(network.injection_port(terminal), network.ejection_port(terminal), link);
     }
     let channels: Vec<ChannelId> = (2 * network.terminal_count()..network.channel_count()).map(ChannelId).collect();
-    for &channel in &channels {
-        if let (Endpoint::Router(from, output), Endpoint::Router(to, input)) = (network.source(channel), network.destination(channel)) {
-            builder.add_channel((from, output), (to, input), network.link(channel));
-        }
-    }
     label(network, &mut builder, |_| true);
     let built = builder.finish().expect("each port is taken once, as before");
     damaged(network, built, &channels, |_| true, |router| router)
@@ -192,14 +184,7 @@ fn damaged(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::find;
-    use crate::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
-
-    fn built(topology: &str, keys: &str) -> Network {
-        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-        let entry = find(TOPOLOGIES, topology).unwrap();
-        (entry.parse)(toml::from_str(keys).unwrap()).unwrap().build(&context).unwrap()
-    }
+    use crate::topology::built;
 
     /// Each plane is the network that it is made of, labels and all, and what is down in one is down there alone.
     #[test]

@@ -1,7 +1,7 @@
 //! Terminals with several ports, each port as a terminal of its own: so engines see planes, and switches that serve a terminal together.
 
 use super::connectivity::components;
-use super::{Endpoint, NONE, Network, NetworkBuilder};
+use super::{NONE, Network, NetworkBuilder};
 use crate::id::TerminalId;
 use std::collections::BTreeMap;
 
@@ -17,21 +17,13 @@ impl Network {
     /// numbers of terminals are left out.
     pub fn by_terminal_ports(&self) -> Self {
         debug_assert!(self.damage().is_none(), "what is down is taken out afterwards");
-        let mut builder = NetworkBuilder::new(self.name());
-        for router in (0..self.router_count()).map(crate::id::RouterId) {
-            builder.add_router(self.port_count(router) as usize).expect("as many ports as before");
-        }
+        let mut builder = NetworkBuilder::with_routers_of(self);
         let mut names = Vec::new();
         for terminal in (0..self.terminal_count()).map(TerminalId) {
             let link = self.link(self.injection_channel(terminal));
             for (port, (router, at)) in self.homes(terminal).into_iter().enumerate() {
                 builder.add_terminal(router, at, link);
                 names.push(format!("{}.{port}", self.terminal_names().of(terminal.0)));
-            }
-        }
-        for channel in self.router_channels() {
-            if let (Endpoint::Router(from, out), Endpoint::Router(to, into)) = (self.source(channel), self.destination(channel)) {
-                builder.add_channel((from, out), (to, into), self.link(channel));
             }
         }
         let labels = self.labels();
@@ -154,14 +146,7 @@ impl TerminalPorts {
 mod tests {
     use super::*;
     use crate::id::RouterId;
-    use crate::registry::find;
-    use crate::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
-
-    fn built(topology: &str, keys: &str) -> Network {
-        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-        let entry = find(TOPOLOGIES, topology).unwrap();
-        (entry.parse)(toml::from_str(keys).unwrap()).unwrap().build(&context).unwrap()
-    }
+    use crate::topology::built;
 
     /// Every port keeps its place, every terminal all of its homes, and the network between routers stays what it is.
     #[test]

@@ -194,13 +194,7 @@ mod tests {
     use crate::network::terminal_ports::TerminalPorts;
     use crate::registry::find;
     use crate::routing::{ROUTINGS, RoutingError};
-    use crate::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
-
-    fn built(topology: &str, keys: &str) -> Network {
-        let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
-        let entry = find(TOPOLOGIES, topology).unwrap();
-        (entry.parse)(toml::from_str(keys).unwrap()).unwrap().build(&context).unwrap()
-    }
+    use crate::topology::built;
 
     /// All packets between ports of one plane arrive, by each family of routings, without a cycle, as in one plane alone.
     #[test]

@@ -58,6 +58,14 @@ pub trait Topology: Send + Sync + std::fmt::Debug {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError>;
 }
 
+/// A network by the name and the keys of its topology, for tests.
+#[cfg(test)]
+pub(crate) fn built(topology: &str, keys: &str) -> Network {
+    let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
+    let entry = crate::registry::find(TOPOLOGIES, topology).expect("a topology of this name");
+    (entry.parse)(toml::from_str(keys).expect("TOML")).expect("its keys").build(&context).expect("a network")
+}
+
 registry! {
     /// All topologies that are built by a rule, in the order in which `kasuri list topologies` shows them; those that are read from files
     /// follow in `kasuri-config`.

@@ -7,7 +7,6 @@ pub use pattern::PortPattern;
 pub use workload::PortWorkload;
 
 use kasuri_network::id::TerminalId;
-use kasuri_network::network::terminal_ports::TerminalPorts;
 use kasuri_network::rng::split_mix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,10 +37,3 @@ impl PortChoice {
 
 /// A port that sends and one that receives.
 type Way = (TerminalId, TerminalId);
-
-/// All ways from one terminal to another.
-fn ways(ports: &TerminalPorts, source: TerminalId, destination: TerminalId) -> Vec<Way> {
-    let mut all = Vec::new();
-    ports.ways(source, destination, &mut all);
-    all
-}

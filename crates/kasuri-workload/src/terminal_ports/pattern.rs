@@ -1,6 +1,6 @@
 //! Open traffic of terminals with several ports.
 
-use super::{PortChoice, Way, ways};
+use super::{PortChoice, Way};
 use crate::traffic::pattern::Pattern;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::terminal_ports::TerminalPorts;
@@ -38,9 +38,9 @@ impl PortPattern {
     /// The probabilities of the ports to which a port sends; those of all ports of a terminal sum to 1.
     fn taken(&self, port: TerminalId) -> Vec<(TerminalId, f64)> {
         let source = self.ports.terminal_of(port);
-        let mut taken = Vec::new();
+        let (mut taken, mut all) = (Vec::new(), Vec::new());
         for (destination, weight) in self.pattern.weights(source) {
-            let all = ways(&self.ports, source, destination);
+            self.ports.ways(source, destination, &mut all);
             let each = weight * self.probability(&all);
             let chosen = self.chosen(source, destination, &all);
             taken.extend(chosen.iter().filter(|(from, _)| *from == port).map(|&(_, to)| (to, each)));

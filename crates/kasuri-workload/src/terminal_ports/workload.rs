@@ -1,6 +1,6 @@
 //! Closed workloads of terminals with several ports.
 
-use super::{PortChoice, Way, ways};
+use super::{PortChoice, Way};
 use crate::workload::{Action, Collective, Event, Execution, Message, Token, Workload};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::terminal_ports::TerminalPorts;
@@ -28,17 +28,18 @@ impl PortWorkload {
     }
 
     /// Over how many ports a message goes.
-    fn pieces(&self, message: &Message) -> usize {
+    fn pieces(&self, message: &Message, all: &mut Vec<Way>) -> usize {
         if self.choice != PortChoice::ByPacket {
             return 1;
         }
-        let all = ways(&self.ports, message.source, message.destination).len();
-        all.min(message.flits.div_ceil(self.packet_flits) as usize)
+        self.ports.ways(message.source, message.destination, all);
+        all.len().min(message.flits.div_ceil(self.packet_flits) as usize)
     }
 
     /// Calls `each` with every way that a message takes and its flits there. `turn` counts what its source has dealt out to its ports.
-    fn deal(&self, message: &Message, turn: &mut u32, each: &mut dyn FnMut(Way, u32)) {
-        let all = ways(&self.ports, message.source, message.destination);
+    /// `all` is room for the ways, used again for each message.
+    fn deal(&self, message: &Message, turn: &mut u32, all: &mut Vec<Way>, each: &mut dyn FnMut(Way, u32)) {
+        self.ports.ways(message.source, message.destination, all);
         let count = all.len() as u32;
         if count == 0 {
             return;
@@ -71,22 +72,22 @@ impl Workload for PortWorkload {
         if self.choice != PortChoice::ByPacket {
             return self.workload.messages();
         }
-        let mut pieces = 0;
-        self.workload.each_message(&mut |message| pieces += self.pieces(message) as u64);
+        let (mut pieces, mut all) = (0, Vec::new());
+        self.workload.each_message(&mut |message| pieces += self.pieces(message, &mut all) as u64);
         pieces
     }
 
     /// Whose turn it is only a run knows: what goes by several ports in turn is told in equal parts of all of them, as it is in the mean.
     fn each_message(&self, each: &mut dyn FnMut(&Message)) {
-        let mut turns = vec![0u32; self.ports.terminal_count() as usize];
+        let (mut turns, mut all) = (vec![0u32; self.ports.terminal_count() as usize], Vec::new());
         self.workload.each_message(&mut |message| {
             let mut tell = |(source, destination): Way, flits: u32| each(&Message { source, destination, flits, ..*message });
-            let all = ways(&self.ports, message.source, message.destination);
-            let count = all.len() as u32;
             let turn = &mut turns[message.source.index()];
-            if self.choice == PortChoice::ByDestination || count == 0 {
-                return self.deal(message, turn, &mut tell);
+            if self.choice == PortChoice::ByDestination {
+                return self.deal(message, turn, &mut all, &mut tell);
             }
+            self.ports.ways(message.source, message.destination, &mut all);
+            let count = all.len() as u32;
             for number in 0..count.min(message.flits) {
                 let flits = (message.flits + count - 1 - number) / count;
                 tell(all[(turn.wrapping_add(number) % count) as usize], flits);
@@ -99,8 +100,8 @@ impl Workload for PortWorkload {
         if self.choice != PortChoice::ByPacket {
             return self.workload.longest_message();
         }
-        let mut longest = 1;
-        self.workload.each_message(&mut |message| self.deal(message, &mut 0, &mut |_, flits| longest = longest.max(flits)));
+        let (mut longest, mut all) = (1, Vec::new());
+        self.workload.each_message(&mut |message| self.deal(message, &mut 0, &mut all, &mut |_, flits| longest = longest.max(flits)));
         longest
     }
 
@@ -126,6 +127,7 @@ impl Workload for PortWorkload {
             messages: Vec::new(),
             free: Vec::new(),
             actions: Vec::new(),
+            all: Vec::new(),
         })
     }
 }
@@ -154,6 +156,8 @@ struct Pass<'a> {
     free: Vec<u32>,
     /// What the execution wants, of terminals.
     actions: Vec<Action>,
+    /// Room for the ways of a message.
+    all: Vec<Way>,
 }
 
 impl Pass<'_> {
@@ -170,7 +174,7 @@ impl Pass<'_> {
     fn send(&mut self, message: &Message, actions: &mut Vec<Action>) {
         let place = self.free.pop().unwrap_or(self.messages.len() as u32);
         let mut pieces = 0;
-        self.workload.deal(message, &mut self.turns[message.source.index()], &mut |(source, destination), flits| {
+        self.workload.deal(message, &mut self.turns[message.source.index()], &mut self.all, &mut |(source, destination), flits| {
             let token = u64::from(place) << PIECE_BITS | u64::from(pieces);
             actions.push(Action::Send(Message { token, source, destination, flits }));
             pieces += 1;
@@ -323,7 +327,7 @@ mod tests {
         let mut turn = 0;
         let mut dealt = || {
             let mut pieces = Vec::new();
-            by_port.deal(&message, &mut turn, &mut |(from, to), flits| pieces.push((from.0, to.0, flits)));
+            by_port.deal(&message, &mut turn, &mut Vec::new(), &mut |(from, to), flits| pieces.push((from.0, to.0, flits)));
             pieces
         };
         assert_eq!(dealt(), [(0, 2, 21), (1, 3, 16)]);

@@ -6,7 +6,7 @@ use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{AFTER_FAILURE, CLOSED, Plan, Preparer, WaitGraph, Wrong, located, seconds_of_runs};
+use crate::plan::{CLOSED, Plan, Preparer, WaitGraph, Wrong, located, seconds_of_runs, since};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
@@ -250,8 +250,8 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
     let mut verdict = describe_graph(scenario, study.allow_deadlock, "", out)?;
-    for after in scenario.after_failures() {
-        verdict = verdict.max(describe_graph(&after, study.allow_deadlock, AFTER_FAILURE, out)?);
+    for epoch in scenario.changed_epochs() {
+        verdict = verdict.max(describe_graph(&scenario.in_epoch(epoch), study.allow_deadlock, &since(epoch), out)?);
     }
     if scenario.router.predictor != predictor::NONE {
         let paths = if scenario.takes_accepted_ports() {

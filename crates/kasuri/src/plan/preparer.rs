@@ -8,7 +8,7 @@ use crate::measure::saturation;
 use kasuri_config::{Built, ConfigError, ConfigErrors, Document, Known, Point, Preparation, Study};
 use kasuri_model::engine::{Engine, Method};
 use kasuri_model::refusal::Refusal;
-use kasuri_model::scenario::Scenario;
+use kasuri_model::scenario::{Epoch, Scenario};
 use kasuri_network::deadlock::{self, Verdict};
 use kasuri_network::topology::Files;
 use serde_json::{Value, json};
@@ -206,10 +206,10 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     // the destinations is tried; `kasuri check` builds it in any case.
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
     judge_graph(document, &study.scenario, budget, is_trusted(study), "")?;
-    for after in study.scenario.after_failures() {
+    for epoch in study.scenario.changed_epochs() {
         // A promise is about whole networks.
         let budget = if allowed { budget } else { deadlock::STEP_BUDGET };
-        judge_graph(document, &after, budget, allowed, AFTER_FAILURE)?;
+        judge_graph(document, &study.scenario.in_epoch(epoch), budget, allowed, &since(epoch))?;
     }
     checked.push(Checked { graph, allowed });
     Ok(())
@@ -236,8 +236,10 @@ fn judge_graph(document: &Document, scenario: &Scenario, budget: u64, trusted: b
     Ok(())
 }
 
-/// Where a finding is about what is left after a failure during the run.
-pub(crate) const AFTER_FAILURE: &str = "after faults.at: ";
+/// What begins a finding about what is up in an epoch of the run.
+pub(crate) fn since(epoch: &Epoch) -> String {
+    format!("from cycle {} on: ", epoch.cycle)
+}
 
 /// A search sets `traffic.load`, so no class may have a load of its own, and nothing else may set it.
 fn check_search(document: &Document, point: &Point, study: &Study, method: Method) -> Result<(), ConfigError> {

@@ -32,7 +32,7 @@ impl WaitGraph {
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self {
             whole: Routed::of(&scenario.network, &scenario.routing),
-            left: scenario.after_failures().map(|after| Routed::of(&after.network, &after.routing)).collect(),
+            left: scenario.changed_epochs().map(|epoch| Routed::of(&epoch.network, &epoch.routing)).collect(),
             channels: scenario.virtual_channel_ranges(),
             widened: scenario.takes_accepted_ports(),
             closed: scenario.closes_escape_path(),

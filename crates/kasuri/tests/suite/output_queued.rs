@@ -561,12 +561,12 @@ fn what_is_left_after_a_failure_must_not_deadlock() {
     let ring = "[[sweep.case]]\nfaults = { links = [\"0 2\", \"1 3\"], at = 100, resend_after = 50 }\n";
     run(text, &RunOptions::default()).unwrap();
     let error = run(&format!("{text}{ring}"), &RunOptions::default()).map(|_| ()).unwrap_err();
-    assert!(error.contains("after faults.at: possible deadlock"), "{error}");
+    assert!(error.contains("from cycle 100 on: possible deadlock"), "{error}");
 
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ring.toml"), format!("{text}{ring}")).unwrap();
     let checked = Command::new(env!("CARGO_BIN_EXE_kasuri")).args(["check", "ring.toml"]).current_dir(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(checked.status.code() == Some(2) && said.contains("  after faults.at: possible deadlock"), "{said}");
-    assert!(said.contains("  after faults.at: no deadlock"), "{said}");
+    assert!(checked.status.code() == Some(2) && said.contains("  from cycle 100 on: possible deadlock"), "{said}");
+    assert!(said.contains("  from cycle 100 on: no deadlock"), "{said}");
 }
