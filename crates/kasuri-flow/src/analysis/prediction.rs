@@ -160,6 +160,10 @@ impl Routing for Guided {
         Reads { input: true, terminal: true, ..self.routing.reads() }
     }
 
+    fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
+        self.routing.connects(source, destination)
+    }
+
     fn observes_congestion(&self) -> bool {
         self.routing.observes_congestion()
     }
