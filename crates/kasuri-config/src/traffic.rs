@@ -204,8 +204,15 @@ impl Setting<'_> {
         )?;
         let pattern = self.pattern(section, pattern, parameters.include_self)?;
         if pattern.has_shares() && (self.of_user || parameters.shares_coins) {
-            let problem = "is false, but terminals of users, and classes with shares_coins, offer equal loads; leave it out";
-            return Err(section.error("normalise", problem));
+            let (key, problem) = match section.boolean("normalise", true)? {
+                false => ("normalise", "is false, but terminals of users, and classes with shares_coins, offer equal loads; leave it out"),
+                true => (
+                    "shares_coins",
+                    "is true, but the ports of a terminal that each destination has chosen do not offer equal loads; take \
+                     routing.terminal_ports = \"by-packet\", or leave it out",
+                ),
+            };
+            return Err(section.error(key, problem));
         }
         let Creation { process, packets_per_terminal, window, load } = self.process(section, process, &parameters, &sizes, &*pattern)?;
         let reply = parameters.reply.as_ref().map(|reply| self.reply(section, reply, virtual_channels)).transpose()?;

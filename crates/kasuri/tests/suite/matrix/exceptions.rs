@@ -132,6 +132,11 @@ pub(crate) const MISSING: &[Excuse] = &[
         "tables and interfaces would have to know the ports of a terminal",
     ),
     (&["faults"], "does not go with terminals with several ports", "terminals would have to hear which of their ports still lead where"),
+    (
+        &["traffic.class.0.shares_coins"],
+        "do not offer equal loads",
+        "a terminal would toss one coin for all its ports, which are chosen with other probabilities",
+    ),
     (&["traffic.process"], "is a batch, of which every port sends as much", "the batches of ports would have to be of different lengths"),
 ];
 
