@@ -40,7 +40,7 @@ pub(super) struct FaultsSection {
     /// A file of lines `link A.p`, `link A B copy c`, `router A`, `plane i`, relative to the experiment file; `#` starts a comment. Behind each may
     /// stand `at TIME` and `until TIME`, cycles or a time such as `20us`, in place of those of the section.
     path: Option<String>,
-    /// When all this fails, in output-queued routers: a cycle, at least 1, or a time such as `"20 us"`. Without it, it is down from the
+    /// When all this fails, in the flit engine: a cycle, at least 1, or a time such as `"20 us"`. Without it, it is down from the
     /// beginning on.
     at: Option<CyclesOrTime>,
     /// When it is all up again: a cycle after `at`, or a time. Without it, it stays down.

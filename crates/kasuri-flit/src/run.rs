@@ -2,6 +2,7 @@
 
 use crate::edge::{self, Dispatcher, Report};
 use crate::endpoint;
+use crate::fabric::features::failures::Changes;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
@@ -11,9 +12,9 @@ use crate::select;
 use crate::support;
 use crate::team::Team;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Block, Compiled, Packet, Partition, Tile};
+use crate::tile::{Block, Compiled, NEVER, Packet, Partition, Tile};
 use kasuri_model::engine::{
-    Command, Controller, Engine, EngineError, Feature, Interval, Method, Outcome, Phase, Prediction, Prepared, Status,
+    Command, Controller, Engine, EngineError, Feature, Interval, Losses, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Architecture;
@@ -117,7 +118,7 @@ fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
     scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flit", error.message()))
 }
 
-/// A run: the tiles of a network, and the clock.
+/// A run: the tiles of a network, and the clock. Many fields, because it is the whole state of what the tiles have in common.
 pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) tiles: Vec<Tile<'a, L>>,
@@ -138,6 +139,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     mailed_until: u64,
     /// Where intervals end within windows.
     pub(crate) interval_ends: Ends,
+    /// What will fail and come up again.
+    changes: Changes,
 }
 
 impl<'a, L: RouterLayout> Run<'a, L> {
@@ -165,6 +168,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             window: u64::from(compiled.parameters.window),
             mailed_until: u64::from(compiled.parameters.window),
             interval_ends: Ends::default(),
+            changes: Changes::of(scenario),
         };
         run.dispatch();
         Ok(run)
@@ -224,7 +228,10 @@ impl<'a, L: RouterLayout> Run<'a, L> {
                 return Ok(Halt::AtEnd);
             }
             let before = self.cycle;
-            if !self.advance_once(end, team)? {
+            while let Some(change) = self.changes.due(self.cycle) {
+                self.tiles.iter_mut().for_each(|tile| tile.change(change));
+            }
+            if !self.advance_once(end.min(self.changes.next()), team)? {
                 return Ok(Halt::Standstill);
             }
             assert!(self.cycle > before, "the clock stands still in cycle {before}");
@@ -237,15 +244,19 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     fn advance_once(&mut self, end: u64, team: &mut Team<'_>) -> Result<bool, EngineError> {
         if self.tiles.iter().all(Tile::is_idle) {
             let is_stuck = self.flits_inside() > 0 || self.tiles.iter().any(|tile| tile.edge.queues.have_stuck_packet());
-            if is_stuck && !self.tiles.iter().any(|tile| tile.edge.feed().frees_later()) {
+            let goes_on = self.changes.next() < NEVER || self.tiles.iter().any(|tile| tile.edge.feed().frees_later());
+            if is_stuck && !goes_on {
                 return Ok(false);
             }
+            let sends_later = self.tiles.iter().any(|tile| tile.edge.feed().sends_later());
             let mut next = end;
             for tile in &self.tiles {
                 next = next.min(tile.edge.feed().next_due(self.cycle, end)?);
             }
             if let Some(dispatcher) = &self.dispatcher {
-                next = next.min(dispatcher.next_due(self.cycle, end)?);
+                // Who waits for what was lost has nothing to send.
+                let due = dispatcher.next_due(self.cycle, end);
+                next = next.min(if sends_later { due.unwrap_or(end) } else { due? });
             } else if self.goes_on_locally && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
                 return Err(EngineError::never_sent(self.to_come() as u64, None));
             }
@@ -472,6 +483,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
                 router_occupancy[router as usize] = flits as f64 / samples;
             }
         }
+        let losses = self.tiles[0].routing.failures.as_ref().map(|failures| Losses { lost: failures.lost, resent: report.resent });
         let (first, others) = self.tiles.split_at_mut(1);
         let statistics = &mut first[0].statistics;
         others.iter().for_each(|tile| statistics.absorb(&tile.statistics));
@@ -485,6 +497,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             flit_hops: statistics.flit_hops,
             prediction,
             users: report.users,
+            losses,
             background: self.scenario.has_background().then_some(statistics.background),
             timeline: report.timeline,
             finished: report.finished,
@@ -696,7 +709,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn recount_arriving_packets(&mut self) {
         self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet);
+            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet) && !self.packets.is_damaged(sink.packet);
         }
     }
 

@@ -141,11 +141,16 @@ const EXPRESS_WAYS: &str = "express virtual channels";
 const SERIAL_ROUTERS: &str = "routers that send and receive flits bit by bit";
 const CLASS_QUEUES: &str = "sources with a queue for each class";
 const SHARED_MEMORIES: &str = "hosts whose terminals share a memory";
+const FAILURES: &str = "links and routers that fail during the run";
+const USERS: &str = "several users";
+const QUEUES_FOR_OUTPUTS: &str = "a queue for each output (virtual-output-queued and crosspoint routers)";
+const SHARED_BUFFERS: &str = "buffers that virtual channels share";
+const AHEAD: &str = "adaptive lookahead that decides on departure";
 const MACHINES: &str = "machines of network interfaces";
 const OWN_NETWORK: &str = "machines of network interfaces on routers of their own";
 
 static ROWS: &[Row] = &[
-    Row { name: "several users", key: "user", asks: |scenario| if_section(scenario.users.is_some()), layouts: EVERY },
+    Row { name: USERS, key: "user", asks: |scenario| if_section(scenario.users.is_some()), layouts: EVERY },
     Row { name: "closed workloads", key: "workload", asks: |scenario| if_section(scenario.workload.is_some()), layouts: EVERY },
     Row {
         name: MACHINES,
@@ -196,7 +201,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: "a queue for each output (virtual-output-queued and crosspoint routers)",
+        name: QUEUES_FOR_OUTPUTS,
         key: "router.architecture",
         asks: |scenario| architecture_of(scenario, &[Architecture::VirtualOutputQueued, Architecture::Crosspoint]),
         layouts: EVERY,
@@ -212,6 +217,15 @@ static ROWS: &[Row] = &[
         key: "users.isolation",
         asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
         layouts: BUT_VECTORS,
+    },
+    Row {
+        name: FAILURES,
+        key: "faults.at",
+        asks: |scenario| {
+            let first = scenario.failure.as_ref()?.epochs.first()?;
+            Some(first.cycle.to_string())
+        },
+        layouts: FULL_ONLY,
     },
     Row { name: SHARED_MEMORIES, key: "hosts", asks: |scenario| if_section(scenario.hosts.is_some()), layouts: EVERY },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
@@ -254,12 +268,7 @@ static ROWS: &[Row] = &[
         },
         layouts: BUT_VECTORS,
     },
-    Row {
-        name: "buffers that virtual channels share",
-        key: "router.buffer_policy",
-        asks: |scenario| extension(scenario, "buffer_policy"),
-        layouts: FULL_ONLY,
-    },
+    Row { name: SHARED_BUFFERS, key: "router.buffer_policy", asks: |scenario| extension(scenario, "buffer_policy"), layouts: FULL_ONLY },
     Row {
         name: "virtual channels without a credit that count as taken",
         key: "router.vc_busy_when_full",
@@ -323,7 +332,7 @@ static ROWS: &[Row] = &[
         layouts: FULL_ONLY,
     },
     Row {
-        name: "adaptive lookahead that decides on departure",
+        name: AHEAD,
         key: "router.lookahead_decides",
         asks: |scenario| extension(scenario, "lookahead_decides").filter(|_| looks_at_congestion(scenario)),
         layouts: FULL_ONLY,
@@ -417,6 +426,49 @@ const KEEP_ONE: &str = "leave one of the two out";
 
 static PAIRS: &[Pair] = &[
     Pair {
+        one: FAILURES,
+        other: USERS,
+        reason: "an access of a user would have to be translated again when its packet is sent again",
+        instead: "leave the times of the failures out",
+    },
+    Pair {
+        one: FAILURES,
+        other: MACHINES,
+        reason: "its interfaces have no time-out by which they would find a parcel lost",
+        instead: "leave the times of the failures out",
+    },
+    Pair {
+        one: FAILURES,
+        other: SHARED_MEMORIES,
+        reason: "a packet that is sent again would have to be read from its host's memory again",
+        instead: "leave the times of the failures out",
+    },
+    Pair {
+        one: FAILURES,
+        other: CLASS_QUEUES,
+        reason: "what is sent again goes before all classes, and each has a queue of its own",
+        instead: KEEP_ONE,
+    },
+    Pair {
+        one: FAILURES,
+        other: QUEUES_FOR_OUTPUTS,
+        reason: "a packet stands in the queue of the output that the routing named before the failure",
+        instead: KEEP_ONE,
+    },
+    Pair {
+        one: FAILURES,
+        other: SHARED_BUFFERS,
+        reason: "places that are promised to packets which never come would have to be taken back from the pool",
+        instead: KEEP_ONE,
+    },
+    Pair {
+        one: FAILURES,
+        other: PREDICTORS,
+        reason: "flits that pass on a prediction are on two channels at once, of which one may be dead",
+        instead: KEEP_ONE,
+    },
+    Pair { one: FAILURES, other: AHEAD, reason: "a head's next port is chosen before it is known that it is dead", instead: KEEP_ONE },
+    Pair {
         one: CLASS_QUEUES,
         other: OWN_NETWORK,
         reason: "the routers of such a machine carry its programs' parcels alone, which have no classes",
@@ -504,12 +556,14 @@ static LACKING: &[Lacking] = &[
         instead: "have them simulated packet by packet",
     },
     Lacking {
-        name: "links and routers that fail during the run",
-        key: "faults.at",
-        asks: |scenario| scenario.failure.is_some(),
-        reason: "links and routers that fail during the run cut packets between their flits, which hold virtual channels, buffers and credits on \
-                 both sides",
-        instead: "take router.architecture = \"output-queued\", or leave it out for faults from the beginning on",
+        name: "packets that a failure takes along for good where somebody waits for them",
+        key: "faults.resend_after",
+        asks: |scenario| {
+            let loses = scenario.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
+            loses && scenario.waits_for_packets()
+        },
+        reason: "a message, a batch, an answer or a window would never be complete",
+        instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
     },
 ];
 

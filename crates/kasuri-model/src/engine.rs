@@ -439,6 +439,17 @@ pub struct Outcome {
     pub timeline: Vec<Span>,
     /// What network interfaces did, where the endpoint model has such.
     pub interfaces: Option<Interfaces>,
+    /// What failures took along, where links and routers fail during the run and routers have no queues that say so.
+    pub losses: Option<Losses>,
+}
+
+/// Packets that failures took along, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Packets that were lost, each as often as it was.
+    pub lost: u64,
+    /// Packets that sources have sent again.
+    pub resent: u64,
 }
 
 /// What the network interfaces of a distributed shared memory did until the last request was answered.

@@ -36,6 +36,7 @@ impl Outcome {
             formulas: None,
             timeline: Vec::new(),
             interfaces: None,
+            losses: None,
         }
     }
 

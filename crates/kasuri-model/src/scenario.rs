@@ -190,6 +190,12 @@ impl Scenario {
         deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
     }
 
+    /// Does somebody wait for packets: for the end of a workload or a batch, for an answer, for a place in a window?
+    pub fn waits_for_packets(&self) -> bool {
+        let waits = |class: &TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
+        self.is_closed() || self.classes.iter().any(waits)
+    }
+
     /// The epochs of a run in which something else is up than at its beginning.
     pub fn changed_epochs(&self) -> impl Iterator<Item = &Epoch> {
         let epochs = self.failure.iter().flat_map(|failure| &failure.epochs);

@@ -168,8 +168,8 @@ pub const COLUMNS: &[Column] = &[
     column("packets_sent", "", "output-queued routers: packets that terminals have sent, each time that they did"),
     column("packets_arrived", "", "output-queued routers: packets that have arrived"),
     column("packets_dropped", "", "output-queued routers: packets for which a queue had no room"),
-    column("packets_lost", "", "output-queued routers: packets that a link or router took along that failed during the run"),
-    column("packets_resent", "", "output-queued routers: packets that were lost and that their sources have sent again"),
+    column("packets_lost", "", "packets that a link or router took along that failed during the run"),
+    column("packets_resent", "", "packets that were lost, or dropped, and that their sources have sent again"),
     column("packets_late", "", "output-queued routers: packets of messages that came after a later one of the same message"),
     column("pause_frames", "", "output-queued routers: times at which a router has paused a channel"),
     column("queue_flits_max", "flits", "output-queued routers: the most flits that waited in a queue at one time"),
@@ -275,6 +275,10 @@ impl RunRow {
         }
         if let Some(queues) = &outcome.queues {
             row.set_queues(queues);
+        }
+        if let Some(losses) = &outcome.losses {
+            row.set("packets_lost", losses.lost);
+            row.set("packets_resent", losses.resent);
         }
         if let Some(systems) = &outcome.operating_systems {
             row.set("interrupts", systems.interrupts);

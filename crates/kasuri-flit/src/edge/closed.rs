@@ -1,6 +1,6 @@
 //! The messages of a closed workload at the terminals of a tile, cut into packets: which of them have left and arrived.
 
-use super::feed::{Arrival, Ask, Drawn, Left, Moves, Next, Order, PacketFeed, Progress, Tag};
+use super::feed::{Again, Arrival, Ask, Drawn, Left, Moves, Next, Order, PacketFeed, Progress, Tag};
 use super::queues::Queues;
 use super::ranks::Ranks;
 use crate::tile::Share;
@@ -92,7 +92,7 @@ impl<'a> Messages<'a> {
         }
         let Order { since, destination, class, record, packets, .. } = order;
         let tag = Tag { packets, ..Tag::of_record(record) };
-        Some(Drawn { created: since, asked: since, destination, flits, class, is_reply: false, tag })
+        Some(Drawn { created: since, asked: since, destination, flits, class, is_reply: false, again: Again::First, tag })
     }
 
     /// What has passed of the message of a packet.

@@ -65,7 +65,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = self.packets.is_counted(&self.statistics.counting, packet);
+        sink.counted = self.packets.is_counted(&self.statistics.counting, packet) && !self.packets.is_damaged(packet);
         sink.held = record.class >= self.edge.first_held_class;
     }
 
@@ -110,6 +110,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         let sink = &mut self.terminals.ejection[slot];
         (sink.index, sink.settled) = (0, 0);
         let packet = sink.packet;
+        if self.packets.is_damaged(packet) {
+            return self.refuse(packet, now);
+        }
         let record = self.packets[packet as usize];
         debug_assert_eq!(
             record.destination,
@@ -155,7 +158,8 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     pub(super) fn settle_sink(&mut self, slot: u32) {
         let sink = &mut self.terminals.ejection[slot];
-        let flits = u64::from(sink.index - sink.settled) * u64::from(self.statistics.counting.rates);
+        let counts = self.statistics.counting.rates && !self.packets.is_damaged(sink.packet);
+        let flits = u64::from(sink.index - sink.settled) * u64::from(counts);
         let terminal = slot >> L::Mask::SHIFT;
         self.statistics.accepted[terminal] += flits;
         if flits > 0 && self.packets[sink.packet as usize].source == self.parameters.share.terminal(terminal).0 {

@@ -65,7 +65,17 @@ pub(crate) struct Drawn {
     pub(crate) flits: u32,
     pub(crate) class: u8,
     pub(crate) is_reply: bool,
+    pub(crate) again: Again,
     pub(crate) tag: Tag,
+}
+
+/// Is a packet drawn for the first time, or has it been lost?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Again {
+    #[default]
+    First,
+    /// It was lost. Did it count among those that had waited for their source since before the measurement?
+    Lost { has_waited: bool },
 }
 
 /// What a feed says when it is asked for a terminal's next packet.
@@ -271,10 +281,10 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Is a drawn packet waited for, and not yet? Answers are waited for since what they answer has been.
+    /// Is a drawn packet waited for, and not yet? Answers are waited for since what they answer has been, and so is what was lost.
     #[inline(always)]
     pub(crate) fn covers(&self, drawn: &Drawn) -> bool {
-        drawn.created < self.before && drawn.created >= self.from && !drawn.is_reply
+        drawn.created < self.before && drawn.created >= self.from && !drawn.is_reply && drawn.again == Again::First
     }
 }
 
@@ -299,6 +309,8 @@ pub(crate) struct Report {
     pub(crate) standstill: Vec<String>,
     pub(crate) interfaces: Option<Interfaces>,
     pub(crate) users: Vec<UserOutcome>,
+    /// Packets that were lost and that their sources have sent again.
+    pub(crate) resent: u64,
 }
 
 /// What feeds the queues of all terminals with packets, and hears what becomes of them. A feed knows no router. What it is told in a cycle
@@ -347,6 +359,11 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
+    /// A packet that a terminal has sent is lost. Will the feed have it sent again? `serial` is the packet's running number there.
+    fn lost(&mut self, _drawn: Drawn, _terminal: u32, _serial: u32, _now: u64) -> bool {
+        false
+    }
+
     /// The tail of a packet of this feed has arrived.
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues);
 
@@ -389,6 +406,11 @@ pub(crate) trait PacketFeed: Send {
 
     /// Will places in sinks become free, although no packet moves?
     fn frees_later(&self) -> bool {
+        false
+    }
+
+    /// Will the feed have something sent again that was lost?
+    fn sends_later(&self) -> bool {
         false
     }
 

@@ -1,7 +1,7 @@
 //! Injection: how the packet at the head of a terminal's queue gets a virtual channel, and its flits enter the network.
 
 use super::class_queues::ClassQueues;
-use super::feed::{Drawn, Next};
+use super::feed::{Again, Drawn, Next};
 use super::queues::NO_VC;
 use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
@@ -272,7 +272,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         source.serial += 1;
         let id = self.parameters.share.terminal(terminal);
         let mut choice = SourceChoice::new(packet_key(self.routing.seed, id.0, serial), serial);
-        let route_state = self.scenario.routing.initial_state(id, drawn.destination, &mut choice);
+        let route_state = self.routing.function.initial_state(id, drawn.destination, &mut choice);
         let record = Packet {
             created: drawn.created,
             injected: now,
@@ -294,7 +294,10 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.packets.origins.note_answer(packet, drawn.asked);
         }
         if self.packets.origins.measures_waiting {
-            let waited = !drawn.is_reply && drawn.created < self.statistics.counting.measured_from;
+            let waited = match drawn.again {
+                Again::First => !drawn.is_reply && drawn.created < self.statistics.counting.measured_from,
+                Again::Lost { has_waited } => has_waited,
+            };
             self.packets.origins.note_waited(packet, waited);
         }
         self.edge.began(&drawn, terminal, now);
@@ -313,14 +316,14 @@ impl<L: RouterLayout> Tile<'_, L> {
         // for its second. No packet crosses half as many routers.
         let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
         let key = packet_key(self.routing.seed, source.0, record.serial);
-        if self.scenario.routing.observes_congestion() {
+        if self.routing.function.observes_congestion() {
             // What is weighed here for the first router is drawn there again.
             let view = SourceView { simulation: self, terminal };
             let number = if self.parameters.redraws_entry { u32::MAX - attempt } else { 0 };
-            return self.scenario.routing.entering(&hop, record.route_state, &mut HashedChoice::at_hop(key, number, view));
+            return self.routing.function.entering(&hop, record.route_state, &mut HashedChoice::at_hop(key, number, view));
         }
         let mut choice = HashedChoice::at_hop(key, u32::MAX - attempt, NoView);
-        self.scenario.routing.entering(&hop, record.route_state, &mut choice)
+        self.routing.function.entering(&hop, record.route_state, &mut choice)
     }
 
     /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.

@@ -4,7 +4,7 @@
 //! and each block of terminals answers at the end of each cycle. So a window may be as long as the latencies allow, and nothing is left to do
 //! between two windows. Packets carry the names of their messages, so that a tile knows what arrives from another.
 
-use super::feed::{Arrival, Ask, Drawn, Left, Next, PacketFeed, Report, Tag};
+use super::feed::{Again, Arrival, Ask, Drawn, Left, Next, PacketFeed, Report, Tag};
 use super::queues::Queues;
 use crate::tile::Share;
 use foldhash::fast::FixedState;
@@ -172,7 +172,16 @@ impl<'a> LocalWorkload<'a> {
             outgoing.messages.pop_front();
         }
         let tag = Tag::of_message(message.token, message.flits.div_ceil(self.packet_flits));
-        Some(Drawn { created: since, asked: since, destination: message.destination, flits, class: self.class, is_reply: false, tag })
+        Some(Drawn {
+            created: since,
+            asked: since,
+            destination: message.destination,
+            flits,
+            class: self.class,
+            is_reply: false,
+            again: Again::First,
+            tag,
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use super::feed::{Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
+use super::feed::{Again, Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
 use super::queues::Queues;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
@@ -124,6 +124,7 @@ impl<'a> Interfaces<'a> {
             flits: parcel.flits,
             class: self.first_class + parcel.part,
             is_reply: parcel.is_reply,
+            again: Again::First,
             tag: Tag::of_record(record),
         })
     }

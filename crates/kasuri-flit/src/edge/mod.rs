@@ -3,8 +3,8 @@
 //! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network
 //! (`terminals`, `injection`, `ejection`), and a [`PacketFeed`] that says which packet stands at the head of its queue and hears what
 //! becomes of it. Feeds are open traffic and batches (`open`), the messages of a closed workload (`closed`) and the interfaces of a
-//! machine (`machine`); `combined` makes one of several, and `translated` puts the translation of users in front of any. To add one: a
-//! file that implements the trait, and its line in [`feed_of`].
+//! machine (`machine`); `combined` makes one of several, `translated` puts the translation of users in front of any, and `resending` has
+//! packets that were lost sent again. To add one: a file that implements the trait, and its line in [`feed_of`].
 //!
 //! Each tile has feeds of its own for its terminals. What these have for each other goes by letters at the end of a window, and
 //! `dispatcher` tells those of a closed workload what to send. Users and machines look at terminals all over the network: one tile has
@@ -29,12 +29,13 @@ mod memories;
 mod open;
 mod queues;
 mod ranks;
+mod resending;
 mod terminals;
 mod translated;
 mod waiting;
 
 pub(crate) use dispatcher::Dispatcher;
-pub(crate) use feed::{Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
+pub(crate) use feed::{Again, Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
 pub(crate) use local::is_local;
 pub(crate) use memories::Memories;
 pub(crate) use terminals::Terminals;
@@ -50,7 +51,7 @@ use local::LocalWorkload;
 use machine::Interfaces;
 use open::OpenTraffic;
 use queues::Queues;
-
+use resending::Resending;
 use translated::Translated;
 
 /// What feeds the terminals of a tile.
@@ -69,7 +70,8 @@ fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<d
         let open = OpenTraffic::new(scenario, share, block_shift, feeds.is_empty());
         feeds.insert(0, (Box::new(open), scenario.classes.len()));
     }
-    Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario)
+    let feed = Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario);
+    Resending::over(feed, scenario, share, block_shift)
 }
 
 /// Do feeds of this scenario look at what happens at terminals all over the network? Then one tile has all terminals.
@@ -178,6 +180,11 @@ impl<'a> Edge<'a> {
             *completion = arrival.now + 1;
         }
         self.feed.packet_arrived(arrival, &mut self.queues);
+    }
+
+    /// A packet that a terminal of the tile has sent is lost. Will it be sent again?
+    pub(crate) fn lost(&mut self, drawn: Drawn, terminal: u32, serial: u32, now: u64) -> bool {
+        self.feed.lost(drawn, terminal, serial, now)
     }
 
     /// A head has come to a router of the tile.

@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::calendar::Calendar;
-use super::feed::{Arrival, Ask, Backlog, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
+use super::feed::{Again, Arrival, Ask, Backlog, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
 use super::queues::Queues;
 use crate::prefetch::prefetch;
 use crate::tile::{NEVER, NONE, Share};
@@ -301,7 +301,16 @@ impl<'a> OpenTraffic<'a> {
             *following = if is_last { 0 } else { class as u8 + 1 };
         }
         let (class, tag) = (class as u8, Tag::default());
-        destination.map(|destination| Drawn { created, asked: created, destination, flits, class, is_reply: false, tag })
+        destination.map(|destination| Drawn {
+            created,
+            asked: created,
+            destination,
+            flits,
+            class,
+            is_reply: false,
+            again: Again::First,
+            tag,
+        })
     }
 
     /// Does the window keep the next packet of an entry back?
@@ -387,6 +396,7 @@ impl<'a> OpenTraffic<'a> {
             flits: reply.sizes.draw(stream),
             class,
             is_reply: true,
+            again: Again::First,
             tag: Tag { access: arrival.tag.access, ..Tag::default() },
         });
         queues.wake_own(terminal);

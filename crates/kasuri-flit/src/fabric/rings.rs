@@ -75,6 +75,20 @@ impl Rings {
         }
     }
 
+    /// The packets of a slot's queue, in their order.
+    pub(crate) fn packets(&self, queue: &Queue, slot: u32) -> Vec<u32> {
+        let behind = |position: u16| self.packets[self.place(slot, queue.head.wrapping_add(position))];
+        (0..queue.packets).map(|position| if position == 0 { queue.front } else { behind(position) }).collect()
+    }
+
+    /// The packet at the back of a slot's queue is taken away.
+    pub(crate) fn take_back(&self, queue: &mut Queue) {
+        queue.packets -= 1;
+        if queue.packets == 0 {
+            queue.head = 0;
+        }
+    }
+
     /// The front packet of a slot's queue leaves. An empty ring begins anew.
     #[inline(always)]
     pub(crate) fn pop(&self, queue: &mut Queue, slot: u32) {

@@ -192,7 +192,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         candidates.clear();
         let view = RouterView { tile: self, base: self.wiring.first_port(hop.router.0), flits };
         let mut choice = Watched::new(HashedChoice::at_hop(packet_key(self.routing.seed, source, serial), u32::from(hops), view));
-        self.scenario.routing.route(&hop, &mut state, &mut choice, &mut candidates);
+        self.routing.function.route(&hop, &mut state, &mut choice, &mut candidates);
         let asked = choice.asked;
         self.routing.candidates = candidates;
         (state, asked)

@@ -8,7 +8,7 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::run::Run;
-use crate::tile::{InputSlot, NONE, Tile};
+use crate::tile::{InputSlot, NONE, THROWN_AWAY, Tile};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;
@@ -76,6 +76,7 @@ impl<L: RouterLayout> Run<'_, L> {
         let packet = &tile.packets[tile.front_packet(slot) as usize];
         let output = tile.layout.held_output(slot);
         let wish = match waiting.get(&place).and_then(|asked| asked.first()) {
+            _ if output == THROWN_AWAY => "is thrown away".to_owned(),
             _ if output != NONE => {
                 let channel = name(tile.channel_of_port(output >> L::Mask::SHIFT));
                 format!("holds virtual channel {} of {channel}, behind which there is room for {} flits", vc(output), tile.room(output))
@@ -127,6 +128,9 @@ impl<L: RouterLayout> Run<'_, L> {
     fn waits_for(&self, place: Place, waiting: &Waiting) -> Option<Vec<Place>> {
         let (tile, number, slot) = (self.tile(place), place.0, place.1);
         let output = tile.layout.held_output(slot);
+        if output == THROWN_AWAY {
+            return None;
+        }
         if output != NONE {
             let downstream = self.downstream(number, output)?;
             let drains = tile.room(output) > 0 || tile.layout.flits(slot) == 0;

@@ -19,6 +19,7 @@ use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
+use kasuri_network::routing::Routing;
 
 /// The state of so many slots lies in the near caches, about 100 bytes each.
 const NEAR_SLOTS: u64 = 1 << 13;
@@ -111,7 +112,9 @@ impl Compiled {
         let vc_shift = L::Mask::SHIFT;
         // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
         let is_express = router.predictor == kasuri_network::predictor::EXPRESS;
-        let tiles = if is_express || Lookahead::of(scenario).is_some() { 1 } else { tiles };
+        // What fails is looked up in one place.
+        let looks_around = is_express || Lookahead::of(scenario).is_some() || scenario.failure.is_some();
+        let tiles = if looks_around { 1 } else { tiles };
         let busy = edge::busy_terminals(scenario, tiles);
         let is_busy = |terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]);
         let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
@@ -130,6 +133,9 @@ impl Compiled {
             return Err(Refusal::new("router.buffer_flits", reason));
         }
         let window = if needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
+        // What is lost in a window is not sent again before its end.
+        let resend_after = scenario.failure.as_ref().and_then(|failure| failure.resend_after);
+        let window = window.min(resend_after.unwrap_or(u32::MAX).max(1));
         let hint_cycles = router.cycles_of_hint();
         let periodic = select::has_slow_channel(network) || hint_cycles > 0;
         let all_slots: u64 = tiles.iter().map(|tile| tile.slots_of_routers).sum();
@@ -143,8 +149,9 @@ impl Compiled {
             bidding: scenario.pipeline.bidding,
             switching: router.switching,
             release: router.vc_release,
-            restricts_entry: router.architecture != Architecture::InputQueued || scenario.routing.restricts_entry(),
-            redraws_entry: scenario.routing.redraws_entry(),
+            restricts_entry: router.architecture != Architecture::InputQueued
+                || routings(scenario).any(|routing| routing.restricts_entry()),
+            redraws_entry: routings(scenario).any(|routing| routing.redraws_entry()),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             hint_cycles,
@@ -157,7 +164,8 @@ impl Compiled {
                 computation_steps: scenario.pipeline.computation_cycles,
                 traversal_steps: scenario.pipeline.traversal_cycles,
                 streams: scenario.streams,
-                offers_several: scenario.routing.offers_several(),
+                offers_several: routings(scenario).any(|routing| routing.offers_several()),
+                fails: scenario.failure.is_some(),
                 speculates: scenario.pipeline.bidding == Bidding::Speculative,
                 vc_turns: router.vc_allocator.turns() == Turns::Waiting,
                 switch_turns: router.switch_allocator.turns() == Turns::Waiting,
@@ -210,6 +218,12 @@ impl Compiled {
             ..self.parameters.clone()
         }
     }
+}
+
+/// The routing of a scenario, and those on what failures leave.
+fn routings(scenario: &Scenario) -> impl Iterator<Item = &dyn Routing> {
+    let left = scenario.changed_epochs().map(|epoch| &*epoch.routing);
+    std::iter::once(&*scenario.routing).chain(left)
 }
 
 /// May what happens in one cycle concern any place in the next one, whatever the latencies?

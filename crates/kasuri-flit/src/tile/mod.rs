@@ -27,6 +27,7 @@ use crate::edge::{self, Edge, Memories, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
 use crate::fabric::features::bubbles::Bubbles;
 use crate::fabric::features::claims::Claims;
+use crate::fabric::features::failures::Failures;
 use crate::fabric::features::lookahead::Lookahead;
 use crate::fabric::features::prediction::PredictionUnit;
 use crate::fabric::features::shared_buffers::Buffers;
@@ -46,11 +47,14 @@ use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, VirtualChannels};
+use kasuri_network::routing::{Candidate, Routing, VirtualChannels};
 use std::sync::Arc;
 
 /// Marks "none" in a column of addresses or packets.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// In the place of the output that a packet holds: it is thrown away.
+pub(crate) const THROWN_AWAY: u32 = u32::MAX - 1;
 
 /// The cycle that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -266,7 +270,9 @@ pub(crate) struct Buffered {
 }
 
 /// What routes are found with.
-pub(crate) struct RouteState {
+pub(crate) struct RouteState<'a> {
+    /// Who finds them.
+    pub(crate) function: &'a dyn Routing,
     /// Of the draws.
     pub(crate) seed: u64,
     /// By class: the virtual channels of its packets and of their replies.
@@ -279,18 +285,23 @@ pub(crate) struct RouteState {
     pub(crate) claims: Option<Box<Claims>>,
     /// What is decided ahead of a head, where lookahead decides on departure.
     pub(crate) lookahead: Option<Lookahead>,
+    /// What is dead, if anything fails during the run.
+    pub(crate) failures: Option<Box<Failures>>,
 }
 
-impl RouteState {
-    fn new(scenario: &Scenario, share: &Share, router_slots: u32) -> Self {
+impl<'a> RouteState<'a> {
+    fn new(scenario: &'a Scenario, share: &Share, router_ports: u32, vc_shift: u32) -> Self {
+        let router_slots = router_ports << vc_shift;
         let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         Self {
+            function: &*scenario.routing,
             seed: scenario.streams.key(Purpose::Routing),
             channels_of_class: scenario.channels_of_classes(),
             candidates: Vec::new(),
             memo: RouteMemo::new(&*scenario.routing, &scenario.network, share.routers.len(), router_slots),
             claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
             lookahead: Lookahead::of(scenario),
+            failures: Failures::of(scenario, router_ports, share.routers.len()),
         }
     }
 }
@@ -321,7 +332,7 @@ pub(crate) struct Tile<'a, L: RouterLayout> {
     pub(crate) edge: Edge<'a>,
     pub(crate) packets: Packets,
     pub(crate) statistics: Statistics,
-    pub(crate) routing: RouteState,
+    pub(crate) routing: RouteState<'a>,
     pub(crate) vc_allocation: VcAllocation,
     /// What the routers need to predict, if they do.
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
@@ -365,7 +376,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario)),
             statistics: Statistics::new(share, addresses.first_border_port),
-            routing: RouteState::new(scenario, share, addresses.first_terminal_port << vc_shift),
+            routing: RouteState::new(scenario, share, addresses.first_terminal_port, vc_shift),
             vc_allocation: VcAllocation { bubbles, ..VcAllocation::default() },
             prediction,
             parameters,

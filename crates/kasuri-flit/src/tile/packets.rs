@@ -6,7 +6,7 @@ use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::Packet;
 use kasuri_model::engine::Counting;
 use kasuri_network::memory::prefer_large_pages;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
 /// A gap of this or more cycles stands in `long_gaps`.
@@ -30,6 +30,8 @@ pub(crate) struct Packets {
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.
     longest: u32,
+    /// Those that a failure has torn: what arrives of them is damaged.
+    damaged: BTreeSet<u32>,
 }
 
 impl Index<usize> for Packets {
@@ -54,7 +56,18 @@ impl Packets {
     pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool) -> Self {
         let (records, free, tags, gaps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let origins = Origins { first_class, ..Origins::default() };
-        Self { records, free, handed_over: 0, origins, tags, is_tagged, gaps, long_gaps: BTreeMap::new(), longest }
+        Self {
+            records,
+            free,
+            handed_over: 0,
+            origins,
+            tags,
+            is_tagged,
+            gaps,
+            long_gaps: BTreeMap::new(),
+            longest,
+            damaged: BTreeSet::new(),
+        }
     }
 
     /// Gives a packet a number.
@@ -98,12 +111,30 @@ impl Packets {
         let record = &mut self.records[packet as usize];
         record.alive = false;
         self.free.push(packet);
+        if !self.damaged.is_empty() {
+            self.damaged.remove(&packet);
+        }
         if record.has_long_gap {
             let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
             for key in own {
                 self.long_gaps.remove(&key);
             }
         }
+    }
+
+    /// A failure has torn a packet.
+    pub(crate) fn damage(&mut self, packet: u32) {
+        self.damaged.insert(packet);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_damaged(&self, packet: u32) -> bool {
+        !self.damaged.is_empty() && self.damaged.contains(&packet)
+    }
+
+    /// Packets that have a number, to be changed.
+    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.records.iter_mut().filter(|packet| packet.alive)
     }
 
     /// The head of a packet has gone to another tile, which has the packet's record from now on.

@@ -136,6 +136,12 @@ impl ListWheel {
         &self.events[(list * self.capacity) as usize..self.ends[list as usize] as usize]
     }
 
+    /// The cycles from `now` on, which is the present one, in which an event waits for an address, ascending.
+    pub(crate) fn times_of(&self, now: u64, address: u32) -> Vec<u64> {
+        let block = address >> self.block_shift;
+        (now..=now + u64::from(self.mask)).filter(|&time| self.events(time, block).contains(&address)).collect()
+    }
+
     /// Takes one event of a cycle away, if it is there.
     pub(crate) fn remove(&mut self, time: u64, address: u32) {
         let list = self.index(time, address >> self.block_shift);

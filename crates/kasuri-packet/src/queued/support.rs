@@ -3,7 +3,7 @@
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Queue;
-use kasuri_model::scenario::{Scenario, TrafficClass};
+use kasuri_model::scenario::Scenario;
 
 /// A row of the table.
 struct Row {
@@ -18,12 +18,6 @@ struct Row {
 }
 
 const USE_OTHERS: &str = "take architecture = \"input-queued\"";
-
-/// Does somebody wait for packets: for the end of a workload or a batch, for an answer, for a place in a window?
-fn is_waited_for(scenario: &Scenario) -> bool {
-    let waits = |class: &TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
-    scenario.is_closed() || scenario.classes.iter().any(waits)
-}
 
 static ROWS: &[Row] = &[
     Row {
@@ -52,7 +46,7 @@ static ROWS: &[Row] = &[
         key: "router.resend_after",
         asks: |scenario| {
             let loses = scenario.router.queue == Queue::Drop && scenario.resend_after.is_none();
-            loses && is_waited_for(scenario)
+            loses && scenario.waits_for_packets()
         },
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
@@ -62,7 +56,7 @@ static ROWS: &[Row] = &[
         key: "faults.resend_after",
         asks: |scenario| {
             let loses = scenario.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
-            loses && is_waited_for(scenario)
+            loses && scenario.waits_for_packets()
         },
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",

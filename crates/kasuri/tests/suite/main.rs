@@ -26,6 +26,7 @@ mod flit_background;
 #[path = "../../../kasuri-flit/tests/suite/common/mod.rs"]
 mod flit_common;
 mod flit_dsm;
+mod flit_failures;
 mod flit_hosts;
 mod flit_moving_tables;
 mod flit_multicast_networks;

@@ -543,7 +543,11 @@ fn failures_that_cannot_be_are_refused() {
         let error = run(&(failing(faults, "") + more), &RunOptions::default()).map(|_| ()).unwrap_err();
         assert!(error.contains(wanted), "{faults}: {error}");
     }
-    for engine in ["flit", "flow", "analysis"] {
+    let lost_for_good =
+        (failing("links = [\"0 2\"]\nat = 50", "") + closed).replace("architecture = \"output-queued\"\nlatency = 15\n", "");
+    let error = run(&lost_for_good, &RunOptions::default()).map(|_| ()).unwrap_err();
+    assert!(error.contains("faults.resend_after") && error.contains("would never be complete"), "{error}");
+    for engine in ["flow", "analysis"] {
         let text = (failing("links = [\"0 2\"]\nat = 50", "") + open).replace("architecture = \"output-queued\"\nlatency = 15\n", "");
         let error = run(&format!("engine = \"{engine}\"\n{text}"), &RunOptions::default()).map(|_| ()).unwrap_err();
         assert!(error.contains("faults.at") && error.contains("fail during the run"), "{engine}: {error}");

@@ -3,6 +3,7 @@
 pub(crate) mod bubbles;
 pub(crate) mod claims;
 pub(crate) mod copies;
+pub(crate) mod failures;
 pub(crate) mod lookahead;
 pub(crate) mod output_shares;
 pub(crate) mod passing;

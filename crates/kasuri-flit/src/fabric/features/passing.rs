@@ -141,7 +141,7 @@ impl<L: Predicts> Tile<'_, L> {
     pub(crate) fn accepted_route(&self, unit: &PredictionUnit<'_>, head: &Head, guess: Option<u16>) -> Option<Route> {
         let port = guess.filter(|_| unit.rules.any_up)?;
         let (hop, state) = self.hop(head.slot, head.packet);
-        let virtual_channels = self.scenario.routing.accepts(&hop, state, port)?;
+        let virtual_channels = self.routing.function.accepts(&hop, state, port)?;
         Some(Route { candidate: Candidate::new(port, virtual_channels), state })
     }
 

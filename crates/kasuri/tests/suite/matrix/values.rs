@@ -78,6 +78,7 @@ pub(crate) const VALUES: &[Value] = &[
     value("faults", "a link", &["?routing={ algorithm = 'minimal', allow_deadlock = true }", "faults.links=['0 1']"]),
     value("faults", "a drawn link", &["?routing={ algorithm = 'up-down' }", "faults.link_count=1"]),
     value("faults", "a link that fails later", &["-router.virtual_channels", "-router.buffer_flits", "?router.architecture='output-queued'", "?routing={ algorithm = 'minimal' }", "faults.links=['0 1']", "faults.at=90", "faults.detect_after=20", "faults.resend_after=30"]),
+    value("faults", "a link that fails between flits", &["?routing={ algorithm = 'up-down' }", "faults.link_count=1", "faults.at=90", "faults.until=150", "faults.detect_after=20", "faults.resend_after=30"]),
     value("users", "two", &["-traffic", TWO_USERS]),
     value("users", "channels of their own", &["-traffic", TWO_USERS, "users.isolation='channels'"]),
     value("users", "channels and shares", &["-traffic", TWO_USERS, "users.isolation='channels-and-shares'"]),

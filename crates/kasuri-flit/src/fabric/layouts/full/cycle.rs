@@ -131,6 +131,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             self.compute_routes(number, step);
         }
         asked |= self.cross_on_kept_paths(number, now);
+        asked |= self.throw_flits_away(number, step, now);
         asked |= self.allocate_crossing(number, step, now);
         if self.parameters.bidding == Bidding::Speculative && self.layout.full.router.speculation == Speculation::Apart {
             self.grant_speculative_bids(number);
@@ -162,6 +163,11 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         }
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
+            if self.is_dead(number) {
+                self.enter_router(slot, packet, self.packets[packet as usize].route_state);
+                self.throw_away(number, slot);
+                continue;
+            }
             let ahead = self.routing.lookahead.as_mut().map(|lookahead| lookahead.take(packet, &mut self.routing.candidates));
             let state = if self.layout.full.offers_several {
                 let state = ahead.unwrap_or_else(|| self.find_candidates(slot, packet).0);
@@ -178,6 +184,10 @@ impl<M: VcMask> Tile<'_, Full<M>> {
                 state
             };
             let flits = self.enter_router(slot, packet, state);
+            if !self.keep_living(number, slot) {
+                self.throw_away(number, slot);
+                continue;
+            }
             if !self.layout.full.offers_several {
                 let candidate = self.layout.input[slot].candidate;
                 self.claim(slot, &candidate, flits);
@@ -562,7 +572,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     }
 
     /// All flits that an input port sends in a step are told upstream at once; one such message goes in a cycle.
-    fn send_credit(&mut self, slot: u32, step: u64, now: u64) {
+    pub(super) fn send_credit(&mut self, slot: u32, step: u64, now: u64) {
         let port = slot >> M::SHIFT;
         let state = &mut self.layout.port[port];
         if state.credit_step != step {
@@ -610,6 +620,11 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if self.parameters.release == VcRelease::Tail {
             self.layout.set_free_channel(output);
         }
+        self.begin_next(number, slot);
+    }
+
+    /// The next packet of a buffer stands at its front.
+    pub(super) fn begin_next(&mut self, number: usize, slot: u32) {
         let flits = u32::from(self.layout.input[slot].flits);
         let whole = self.parameters.switching == Switching::StoreAndForward;
         let waits_for = if whole && flits > 0 { u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { 1 };
@@ -638,6 +653,11 @@ impl<M: VcMask> Full<M> {
     /// Input and output of the switch that a flit takes.
     pub(super) fn crossing(&self, number: usize, slot: u32, output: u32) -> (u32, u32) {
         places(self.units[number].base, slot, output, M::SHIFT, &self.full)
+    }
+
+    /// The input of the switch that the flits of a slot take.
+    pub(super) fn switch_input(&self, number: usize, slot: u32) -> u32 {
+        places(self.units[number].base, slot, slot, M::SHIFT, &self.full).0
     }
 
     /// Where outputs are divided among users, the bids for each are those of the user whose turn it is.

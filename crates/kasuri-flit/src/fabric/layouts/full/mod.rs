@@ -7,6 +7,7 @@
 
 mod batches;
 mod cycle;
+mod failures;
 mod masked;
 mod predicted;
 
@@ -44,6 +45,8 @@ pub(crate) struct FullParameters {
     /// Has a head candidates of several ports? Do heads bid for the switch before they have a virtual channel?
     pub(crate) offers_several: bool,
     pub(crate) speculates: bool,
+    /// Does anything fail during the run?
+    pub(crate) fails: bool,
     /// Do the allocators of virtual channels and of the switch turn while somebody waits, also if nobody can ask?
     pub(crate) vc_turns: bool,
     pub(crate) switch_turns: bool,
@@ -89,7 +92,7 @@ impl FullParameters {
     /// keeps a path through the switch, and routers of at most `ports` ports are small enough.
     fn rules_on_masks(&self, ports: u32) -> Option<[Rule; 2]> {
         let router = &self.router;
-        let differs = router.priority != Priority::None || router.vc_prefer_empty || self.offers_several;
+        let differs = router.priority != Priority::None || router.vc_prefer_empty || self.offers_several || self.fails;
         let fits = shapes(ports, router).into_iter().all(MaskAllocator::has_room);
         if differs || router.hold_switch || self.speculates || !fits {
             return None;
@@ -104,7 +107,7 @@ struct InputVc {
     packet: InputSlot,
     /// The step from which the front packet bids: for a virtual channel, then for the switch.
     ready: u64,
-    /// The output slot that the front packet holds, or [`NONE`].
+    /// The output slot that the front packet holds, [`NONE`], or [`THROWN_AWAY`](crate::tile::THROWN_AWAY).
     output: u32,
     /// Flits in the buffer.
     flits: u16,
@@ -146,7 +149,7 @@ struct PortState<M> {
     credit_step: u64,
 }
 
-/// One router.
+/// One router. Many fields, because each list is of packets that stand in it for another reason.
 struct Unit {
     /// First port address, and ports.
     base: u32,
@@ -166,6 +169,8 @@ struct Unit {
     may_bid: u64,
     /// Input slots that keep their path through the switch: their next flit has come.
     kept: Vec<u32>,
+    /// Input slots whose front packet is thrown away.
+    thrown_away: Vec<u32>,
     /// Output slots that tails have just left on predictions: those who waited for them ask from the next step on.
     late: Vec<u32>,
     computation: Batches,
@@ -390,6 +395,7 @@ fn unit(number: u32, base: u32, ports: u32, full: &FullParameters, rules: Option
         active: Vec::new(),
         may_bid: 0,
         kept: Vec::new(),
+        thrown_away: Vec::new(),
         late: Vec::new(),
         computation: Batches::new(batched, full.computation_steps),
         traversal: Batches::new(batched, full.traversal_steps),
@@ -563,6 +569,10 @@ impl<M: VcMask> RouterLayout for Full<M> {
 
     fn is_idle(&self, block: u32) -> bool {
         self.sleep.awake[block as usize].is_empty() && self.sleep.alarms[block as usize].is_empty()
+    }
+
+    fn kill_port(tile: &mut Tile<'_, Self>, port: u32) {
+        tile.cut_port(port);
     }
 
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {

@@ -1,0 +1,221 @@
+//! Links and routers that fail while flits are on them: closed forms, conservation in every kind of router, and what goes on afterwards.
+
+use crate::common::UntilDone;
+use kasuri::input::KNOWN;
+use kasuri::measure::controller;
+use kasuri_config::{Document, Preparation, Study};
+use kasuri_flit::FlitEngine;
+use kasuri_model::engine::{Engine, Losses, Outcome, Status};
+use kasuri_network::topology::Files;
+
+/// The program that a test runs, whatever the path.
+struct Program(String);
+
+impl Files for Program {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+fn study(text: &str, files: &dyn Files) -> Study {
+    let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
+    let point = &document.points().unwrap()[0];
+    let mut study = Preparation::new(&document, files, *KNOWN).study(point).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    study.scenario.paranoid = true;
+    study
+}
+
+/// A byte is a flit.
+const BYTES: &str = "flit_bytes = 1\ncycle_ns = 1";
+
+/// Two leaves with a terminal each and two spines: a message takes one of two paths, and the other after a failure.
+const FLITS_BEHIND: u64 = 6;
+
+fn message_over(flits: u64, packet: u64, faults: &str) -> Outcome {
+    let text = format!(
+        "[network]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\ndown = 1\nchannel_latency = {FLITS_BEHIND}\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\n\
+         [router]\nvirtual_channels = 4\nbuffer_flits = 64\n{faults}\n[workload]\ntrace = \"program.goal\"\npacket_flits = {packet}\n"
+    );
+    let goal = format!("num_ranks 2\nrank 0 {{\ns: send {flits}b to 1\n}}\nrank 1 {{\nr: recv {flits}b from 0\n}}\n");
+    let study = study(&text, &Program(goal));
+    FlitEngine.run(&study.scenario, &mut UntilDone).unwrap()
+}
+
+fn dies(spine: u32, at: u64, detect: u64, resend: u64) -> String {
+    format!("[faults]\nlinks = [\"0 {spine}\"]\nat = {at}\ndetect_after = {detect}\nresend_after = {resend}")
+}
+
+/// Packets of one flit follow each other cycle by cycle. Those are lost that are between their head's routing at the leaf and the end of the
+/// channel when it dies, and those whose heads come before it is known: in steady state one a cycle. What is lost is sent again before the rest,
+/// so that the end comes as many cycles later.
+#[test]
+fn as_many_packets_are_lost_as_cycles_pass_over_the_dead_channel() {
+    let packets = 600;
+    let end = |outcome: &Outcome| outcome.completion_time.unwrap();
+    let alone = message_over(packets, 1, "");
+    let mut hit = 0;
+    for spine in [2, 3] {
+        let lost_after = |detect| message_over(packets, 1, &dies(spine, 200, detect, 50));
+        let at_once = lost_after(0);
+        if at_once.losses == Some(Losses::default()) {
+            assert_eq!(end(&at_once), end(&alone), "the message takes the other spine");
+            continue;
+        }
+        hit += 1;
+        for detect in [0, 1, 17, 100] {
+            let outcome = lost_after(detect);
+            let losses = outcome.losses.unwrap();
+            // Route computation, both allocations and the switch, then the channel.
+            assert_eq!(losses, Losses { lost: detect + FLITS_BEHIND + STAGES, resent: losses.lost });
+            // Round-robin pointers may lose a cycle before they have found their turns.
+            let saved = end(&alone) + losses.lost as f64 - end(&outcome);
+            assert!((0.0..=1.0).contains(&saved), "known after {detect}: {saved}");
+        }
+        let until = message_over(packets, 1, &(dies(spine, 200, 0, 50) + "\nuntil = 300"));
+        assert_eq!((until.losses, end(&until)), (at_once.losses, end(&at_once)), "both paths are as long");
+    }
+    assert_eq!(hit, 1);
+}
+
+/// Cycles from the routing of a head at the leaf to its start on the channel.
+const STAGES: u64 = 3;
+
+/// A packet of 40 flits is across the channel when it dies: some of it has arrived. The receiver finds it damaged when its tail comes, and it
+/// goes once more. If nothing has arrived, it is thrown away at the leaf, and if it has passed it is not touched.
+#[test]
+fn a_packet_that_is_torn_is_found_damaged_by_its_receiver() {
+    let flits = 40;
+    let alone = message_over(flits, flits, "").completion_time.unwrap();
+    let resend = 500;
+    let mut seen = Vec::new();
+    for spine in [2, 3] {
+        for at in 1..100 {
+            let outcome = message_over(flits, flits, &dies(spine, at, 0, resend));
+            let (lost, end) = (outcome.losses.unwrap().lost, outcome.completion_time.unwrap());
+            // What is known to be lost in cycle c is created anew in c + resend.
+            let known_after = end - alone - resend as f64;
+            seen.push(if lost == 0 {
+                'o'
+            } else if known_after == alone - 1.0 {
+                'x'
+            } else {
+                't'
+            });
+            assert!(lost == 0 && end == alone || lost == 1 && known_after < alone, "{at}: {lost} lost, ends at {end}");
+        }
+    }
+    let text: String = seen.iter().collect();
+    let (one, other) = text.split_at(99);
+    let (hit, spared) = if one.contains('x') { (one, other) } else { (other, one) };
+    assert!(spared.chars().all(|mark| mark == 'o'), "{spared}");
+    // Before its head is routed, while it stands at the leaf or its head is on the channel, while it is torn, and when it has passed.
+    let thrown = hit.matches('t').count() as u64;
+    assert_eq!(thrown, FLITS_BEHIND + STAGES, "{hit}");
+    assert_eq!(hit.matches('x').count() as u64, flits - 1, "{hit}");
+    let order = format!("{}{}{}", 't', "x".repeat(flits as usize - 1), 'o');
+    assert!(hit.contains(&order), "{hit}");
+}
+
+/// Whatever dies and however routers work, flits and credits are conserved at every look (`paranoid`), what is lost is sent again, and all of it
+/// arrives.
+#[test]
+fn everything_arrives_in_the_end() {
+    let networks = [
+        ("topology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4", "algorithm = \"ecmp\"\npolicy = \"random\"", "routers = [5]"),
+        ("topology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4", "algorithm = \"ecmp\"", "links = [\"0 4\", \"1 6\"]"),
+        (
+            "topology = \"fat-tree\"\nup = 3\ndown = 3\nlevels = 2",
+            "algorithm = \"minimal\"\nports_up = \"all\"",
+            "link_count = 2\nseed = 3",
+        ),
+        ("topology = \"mesh\"\ndimensions = [4, 4]", "algorithm = \"up-down\"", "links = [\"5 6\", \"9 10\"]"),
+        ("topology = \"full-mesh\"\nrouters = 6\nconcentration = 2", "algorithm = \"up-down\"", "links = [\"0 3\", \"2 4\", \"1 5\"]"),
+    ];
+    let routers = [
+        "buffer_flits = 6",
+        "buffer_flits = 3\nvc_release = \"tail-credit\"",
+        "switching = \"virtual-cut-through\"\nbuffer_flits = 12",
+        "switching = \"store-and-forward\"\nbuffer_flits = 12",
+        "internal_speedup = 1.5\noutput_buffer_flits = 2",
+        "hold_switch = true",
+        "input_speedup = 2\noutput_speedup = 2",
+        "speculative = true",
+        "priority = \"local-age\"",
+        "switch_allocator = \"wavefront\"",
+    ];
+    let (mut lost, mut completed) = (0, 0);
+    for (network, routing, faults) in networks {
+        for router in routers {
+            for packet in [1, 5, 12] {
+                for times in ["at = 60\ndetect_after = 37", "at = 60\nuntil = 140\ndetect_after = 9"] {
+                    let text = format!(
+                        "[network]\n{network}\nchannel_latency = 5\n[routing]\n{routing}\n[router]\nvirtual_channels = 4\n{router}\n[faults]\n{faults}\n{times}\n\
+                         resend_after = 50\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 24\npacket_flits = {packet}\n\
+                         [measure]\nmax_cycles = 200000\n"
+                    );
+                    let study = study(&text, &Program(String::new()));
+                    let outcome =
+                        FlitEngine.run(&study.scenario, &mut *controller(&study)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                    let losses = outcome.losses.unwrap();
+                    if outcome.status == Status::Deadlock {
+                        // Packets on old and on new routes, each free of deadlocks, can wait for each other.
+                        assert!(network.contains("mesh") && !outcome.deadlock.is_empty(), "{text}");
+                        continue;
+                    }
+                    completed += 1;
+                    assert_eq!((outcome.status, losses.resent), (Status::Completed, losses.lost), "{text}");
+                    let terminals = u64::from(study.scenario.network.terminal_count());
+                    assert_eq!(outcome.accepted_flits.iter().sum::<u64>(), terminals * (terminals - 1) * 24, "{text}");
+                    lost += losses.lost;
+                }
+            }
+        }
+    }
+    assert!(lost > 1000 && completed > 250, "{lost} lost, {completed} of 300 completed");
+}
+
+/// Open traffic loses what the failure takes along, and goes on by what is left at the same rate; nothing is sent to the dead spine once that is
+/// known. Adaptive heads take another port at once.
+#[test]
+fn open_traffic_goes_on_by_what_is_left() {
+    let lost = |routing: &str, resend: &str| {
+        let text = format!(
+            "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\n[routing]\n{routing}\n\
+             [router]\nvirtual_channels = 4\nbuffer_flits = 16\n[faults]\nrouters = [7]\nat = 3000\ndetect_after = 200\n{resend}\n\
+             [traffic]\npattern = \"uniform\"\nload = 0.4\npacket_flits = 4\n[measure]\nwarmup = 4000\ncycles = 10000\n"
+        );
+        let study = study(&text, &Program(String::new()));
+        let outcome = FlitEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+        assert_eq!(outcome.status, Status::Converged);
+        let accepted = outcome.accepted_flits.iter().sum::<u64>() as f64 / outcome.measured_cycles as f64 / 16.0;
+        assert!((accepted / 0.4 - 1.0).abs() < 0.02, "{accepted}");
+        let dead = &study.scenario.failure.as_ref().unwrap().epochs[0].channels;
+        assert_eq!(dead.len(), 8);
+        assert!(dead.iter().all(|channel| outcome.channel_flits[channel.index()] == 0));
+        outcome.losses.unwrap()
+    };
+    let random = lost("algorithm = \"ecmp\"\npolicy = \"random\"", "");
+    // A quarter of what goes up, 12/15 of 16 x 0.4/4 packets a cycle, for 200 cycles and what was on the way.
+    let expected = 0.25 * 0.8 * 16.0 * 0.1 * 200.0;
+    assert!(
+        random.resent == 0 && random.lost as f64 > 0.8 * expected && (random.lost as f64) < 1.4 * expected,
+        "{random:?}, not {expected}"
+    );
+    let adaptive = lost("algorithm = \"up-down\"", "resend_after = 100");
+    assert_eq!(adaptive.resent, adaptive.lost);
+}
+
+/// The same bits, whatever is asked for of tiles.
+#[test]
+fn tiles_change_nothing() {
+    let run = |engine: &str| {
+        let text = format!(
+            "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
+             [faults]\nrouters = [5]\nat = 100\nresend_after = 60\n[flit]\n{engine}\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 24\n"
+        );
+        let study = study(&text, &Program(String::new()));
+        let outcome = FlitEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+        (outcome.completion_time, outcome.losses, outcome.channel_flits)
+    };
+    assert_eq!(run(""), run("tiles = 4"));
+}
