@@ -773,7 +773,7 @@ fn each_mistake_of_a_workload_is_named_with_its_place_and_what_would_be_right() 
         ("collective = \"all-to-all\"", "a.toml:19:14 workload.collective: unknown collective `all-to-all`; did you mean `alltoall`?"),
         (
             &format!("{right}\nschedule = \"shfit\""),
-            "a.toml:21:12 workload.schedule: unknown schedule `shfit`; did you mean `shift`? known schedules: shift, pairwise, ring, bruck, mlfm, oft, full-mesh, hypercube, torus, general (of `alltoall`)",
+            "a.toml:21:12 workload.schedule: unknown schedule `shfit`; did you mean `shift`? known schedules: shift, pairwise, ring, bruck, weighted, mlfm, oft, full-mesh, hypercube, torus, general (of `alltoall`)",
         ),
         (
             &format!("{right}\nschedule = \"pairwise\"\nranks = 12"),

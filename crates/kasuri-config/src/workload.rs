@@ -613,11 +613,10 @@ fn straight(
     all_to_all: Box<dyn Collective>,
     sizes: Sizes,
 ) -> Result<Box<dyn Collective>, ConfigError> {
-    let straight = Alltoallv::new(all_to_all, sizes);
-    straight.map(|straight| Box::new(straight) as Box<dyn Collective>).ok_or_else(|| {
+    Alltoallv::over(all_to_all, sizes).ok_or_else(|| {
         let problem = format!(
             "is \"{schedule}\", in which ranks pass on blocks of others; with a size for each pair every block goes straight: take \"shift\", \
-             \"pairwise\" or one that is made for the network"
+             \"pairwise\", \"weighted\" or one that is made for the network"
         );
         section.error("schedule", problem)
     })

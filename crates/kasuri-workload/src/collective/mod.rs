@@ -16,6 +16,7 @@ pub mod alltoall_bruck;
 pub mod alltoall_pairwise;
 pub mod alltoall_ring;
 pub mod alltoall_shift;
+mod alltoall_weighted;
 pub mod alltoallv;
 mod backwards;
 pub mod barrier_dissemination;
@@ -47,6 +48,11 @@ pub trait Collective: Debug + Send + Sync {
 
     /// May a rank begin a round only after what it received in the rounds before, because it passes that on?
     fn needs_receive(&self) -> bool;
+
+    /// Of an all-to-all whose rounds depend on the sizes of the messages: the one for these sizes, of as many ranks.
+    fn with_sizes(&self, _sizes: &alltoallv::Sizes) -> Option<Box<dyn Collective>> {
+        None
+    }
 
     /// The messages of all `ranks` in all rounds, and the flits of the longest, where a formula gives them. Otherwise each send is looked at:
     /// too many where there are as many rounds as ranks.
@@ -229,6 +235,7 @@ pub static COLLECTIVES: &[Entry] = &[
     alltoall_pairwise::ENTRY,
     alltoall_ring::ENTRY,
     alltoall_bruck::ENTRY,
+    alltoall_weighted::ENTRY,
     allreduce_recursive_doubling::ENTRY,
     allreduce_ring::ENTRY,
     allreduce_rabenseifner::ENTRY,

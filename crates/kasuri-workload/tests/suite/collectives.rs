@@ -164,7 +164,7 @@ fn formula(collective: &str, schedule: &str, ranks: u32, m: u64) -> (u32, u64) {
     let halvings = u64::from(ranks.ilog2());
     let (folding, folded) = if surplus > 0 { (2, 2 * surplus * m) } else { (0, 0) };
     let (rounds, flits) = match (collective, schedule) {
-        ("alltoall", "shift" | "pairwise") => (n - 1, n * (n - 1) * m),
+        ("alltoall", "shift" | "pairwise" | "weighted") => (n - 1, n * (n - 1) * m),
         ("alltoall", "ring") => (n - 1, n * n * (n - 1) / 2 * m),
         // Each block travels once for every bit of its distance.
         ("alltoall", "bruck") => (log, n * m * (0..n).map(|distance| u64::from(distance.count_ones())).sum::<u64>()),

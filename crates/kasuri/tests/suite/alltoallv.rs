@@ -65,3 +65,19 @@ fn what_arrives_are_the_columns_of_the_matrix() {
         }
     }
 }
+
+/// Three long messages of three distances: phases by distance take one after the other, phases made for the matrix take all at a time.
+#[test]
+fn weighted_phases_take_what_the_busiest_rank_has() {
+    let mut matrix: Matrix = [[100; 4]; 4];
+    (matrix[0][1], matrix[1][3], matrix[3][2]) = (1000, 1000, 1000);
+    let busiest = 1200.0;
+    for engine in [&FlitEngine as &dyn Engine, &FlowEngine] {
+        let time =
+            |schedule: &str| run(engine, &matrix, &format!("schedule = \"{schedule}\"\nsynchronisation = \"barrier\"\nmatrix_flits")).0;
+        let (by_distance, weighted) = (time("shift"), time("weighted"));
+        assert!(by_distance >= 3000.0, "{}: {by_distance}", engine.name());
+        // A phase more costs the way of a message and of the barrier.
+        assert!(weighted >= busiest && weighted <= 1.25 * busiest, "{}: {weighted}", engine.name());
+    }
+}
