@@ -219,7 +219,7 @@ impl From<RunError> for Failure {
 }
 
 /// The columns that people ask for most.
-const SHOWN: [&str; 10] = [
+const SHOWN: [&str; 12] = [
     "status",
     SEARCHED,
     "offered_load",
@@ -230,6 +230,8 @@ const SHOWN: [&str; 10] = [
     "hops_mean",
     "completion_time",
     "efficiency",
+    "packets_dropped",
+    "packets_lost",
 ];
 
 /// What a search was for. Formulas answer it unasked.
@@ -248,11 +250,11 @@ fn hints(rows: &[RunRow]) -> Vec<String> {
     found.into_iter().map(|(hint, runs)| format!("hint: {hint}{}", of_runs(runs))).collect()
 }
 
-/// Has a row an answer in a column that people ask for? Where no terminal sends to itself, its share is no news.
+/// Has a row an answer in a column that people ask for? Where no terminal sends to itself, its share is no news, nor that nothing was lost.
 fn answers(row: &RunRow, name: &str) -> bool {
     match name {
         SEARCHED => !of_formulas(row) && !row.get(name).is_null(),
-        "self_share" => row.number(name) > Some(0.0),
+        "self_share" | "packets_dropped" | "packets_lost" => row.number(name) > Some(0.0),
         _ => !row.get(name).is_null(),
     }
 }
