@@ -558,10 +558,7 @@ static LACKING: &[Lacking] = &[
     Lacking {
         name: "packets that a failure takes along for good where somebody waits for them",
         key: "faults.resend_after",
-        asks: |scenario| {
-            let loses = scenario.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
-            loses && scenario.waits_for_packets()
-        },
+        asks: Scenario::loses_what_is_waited_for,
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
     },

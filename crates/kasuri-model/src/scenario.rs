@@ -196,6 +196,12 @@ impl Scenario {
         self.is_closed() || self.classes.iter().any(waits)
     }
 
+    /// Does a failure take packets along for good for which somebody waits?
+    pub fn loses_what_is_waited_for(&self) -> bool {
+        let loses = self.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
+        loses && self.waits_for_packets()
+    }
+
     /// The epochs of a run in which something else is up than at its beginning.
     pub fn changed_epochs(&self) -> impl Iterator<Item = &Epoch> {
         let epochs = self.failure.iter().flat_map(|failure| &failure.epochs);
