@@ -171,34 +171,98 @@ def tree(rows: int, columns: int, source: int) -> list[Pair]:
     return found
 
 
-def pairs(test: str, rows: int, columns: int) -> list[Pair] | None:
+@dataclass
+class Stream:
+    """Packets of one sender: the links that they take, whether each chip on their path keeps a copy, and whether the fabric chose it."""
+
+    source: int
+    links: list[Pair]
+    copies: bool = False
+    is_routed: bool = False
+
+
+def dimension_order(columns: int, chip: int) -> list[Pair]:
+    """From the first chip along its column, then along the row."""
+    row, column = divmod(chip, columns)
+    return steps([at * columns for at in range(row + 1)]) + steps([row * columns + at for at in range(column + 1)])
+
+
+def streams(test: str, rows: int, columns: int) -> list[Stream] | None:
     """Who sends to whom in a test, as this comparison reads its name; nothing of tests that are not known."""
     chips = range(rows * columns)
     ring = perimeter(rows, columns) if rows == 2 else []
     turned = [ring[place:] + ring[:place] for place in range(len(ring))]
     along = lines(rows, columns)
+    both = [(line[place:], line[place::-1]) for line in along for place in range(len(line))]
+
+    def copied(paths: list[list[int]]) -> list[Stream]:
+        return [Stream(path[0], steps(path), copies=True) for path in paths if len(path) > 1]
+
     if test == "LinearMulticast":
-        return [pair for line in along for place in range(len(line)) for path in (line[place:], line[place::-1]) for pair in steps(path)]
+        return copied([path for ways in both for path in ways])
     if test == "UnidirLinearMulticast":
         # Only the way that has more chips on it.
-        ways = ((line[place:], line[place::-1]) for line in along for place in range(len(line)))
-        return [pair for both in ways for pair in steps(max(both, key=len))]
+        return copied([max(ways, key=len) for ways in both])
     if test == "SingleSenderLinearUnicastAllDevices":
-        return [(0, chip) for line in along if line[0] == 0 for chip in line[1:]]
+        lengths = ((line, length) for line in along if line[0] == 0 for length in range(2, len(line) + 1))
+        return [Stream(0, steps(line[:length]), is_routed=True) for line, length in lengths]
     if test == "SingleSenderMeshUnicastAllDevices":
-        return [(0, chip) for chip in chips[1:]]
-    if test.startswith("FullRing") and ring:
-        # One way round to the last chip, by a copy for each chip or by packets for that one.
-        return [pair for path in turned for pair in steps(path)]
+        return [Stream(0, dimension_order(columns, chip), is_routed=True) for chip in chips[1:]]
+    if test == "FullRingMulticast" and ring:
+        return copied(turned)
+    if test == "FullRingUnicast" and ring:
+        # One way round to the last chip.
+        return [Stream(path[0], steps(path)) for path in turned]
     if test == "HalfRingMulticast" and ring:
         half = len(ring) // 2
-        ways = [path[: half + 1] for path in turned] + [path[:1] + path[:half:-1] for path in turned]
-        return [pair for path in ways for pair in steps(path)]
+        return copied([path[: half + 1] for path in turned] + [path[:1] + path[:half:-1] for path in turned])
     if test in ("MeshMulticast", "MeshMulticastDynamic"):
-        return [pair for chip in chips for pair in tree(rows, columns, chip)]
+        return [Stream(chip, tree(rows, columns, chip), copies=True) for chip in chips]
     if test == "NeighborExchangeUnicast":
-        return [pair for line in along for pair in steps(line) + steps(line[::-1])]
+        return [Stream(pair[0], [pair]) for line in along for pair in steps(line) + steps(line[::-1])]
     return None
+
+
+def pairs(sent: list[Stream]) -> list[Pair]:
+    """The ends of packets for which the fabric finds the path, and those of each link of the others."""
+    ends = ([(stream.source, stream.links[-1][1])] if stream.is_routed else stream.links for stream in sent)
+    return [pair for some in ends for pair in some]
+
+
+# --- stages -----------------------------------------------------------------------------------------------------------------------
+
+#: What a packet goes through: its sender, a router that passes it on, one that keeps a copy and passes it on.
+SENDER, PASSES, COPIES = STAGES = ("sender", "passing on", "copying")
+
+
+def work(sent: list[Stream]) -> dict[str, int]:
+    """By stage: the packets of the busiest sender and router.
+
+    What comes to a router that copies counts as copied, and what comes to one that only keeps is no stage.
+    """
+    senders: Counter[int] = Counter()
+    come: Counter[Pair] = Counter()
+    passed: Counter[Pair] = Counter()
+    copied: Counter[Pair] = Counter()
+    for stream in sent:
+        starts = {start for start, _ in stream.links}
+        senders[stream.source] += sum(start == stream.source for start, _ in stream.links)
+        for link in stream.links:
+            come[link] += 1
+            if link[1] in starts:
+                (copied if stream.copies else passed)[link] += 1
+    return {
+        SENDER: max(senders.values()),
+        PASSES: max(passed.values(), default=0),
+        COPIES: max((come[link] for link in copied), default=0),
+    }
+
+
+def slowest(of: dict[str, int]) -> str:
+    """The stage by which a test is expected to be held up: copying is the most work, and else what most packets go through."""
+    if of[COPIES]:
+        return COPIES
+    return PASSES if of[PASSES] > of[SENDER] else SENDER
 
 
 # --- constants --------------------------------------------------------------------------------------------------------------------
@@ -218,15 +282,20 @@ def fit_latency(rows: list[dict[str, str]]) -> tuple[float, float] | None:
     return time - slope * size, 1 / slope
 
 
-def fit_packet(rows: list[dict[str, str]]) -> float | None:
-    """Time that a packet takes of the busiest link (ns): the geometric mean."""
-    times = [float(row["packet_size"]) / float(row["avg_bandwidth_gb_per_s"]) for row in rows]
-    return math.exp(sum(map(math.log, times)) / len(times)) if times else None
+def fit_stages(tests: dict[str, dict[str, int]], rows: list[dict[str, str]]) -> dict[str, float]:
+    """Time of a packet (ns) in each stage that holds one of these tests up: the geometric mean over its rows."""
+    times: dict[str, list[float]] = {}
+    for row in rows:
+        of = tests[row["test_name"]]
+        stage = slowest(of)
+        times.setdefault(stage, []).append(time_of(row) / of[stage])
+    return {stage: math.exp(sum(map(math.log, found)) / len(found)) for stage, found in times.items()}
 
 
-def grid_of(row: dict[str, str]) -> str:
-    """Which routers a test runs on: those of lines, rings or meshes. Neighbours that exchange are lines of two."""
-    return {"NeighborExchange": "Linear"}.get(row["topology"], row["topology"])
+def time_of(row: dict[str, str]) -> float:
+    """Time in which every sender of a test has sent one packet more (ns)."""
+    on_link = float(row["packet_size"]) / float(row["avg_bandwidth_gb_per_s"])
+    return on_link * float(row["derived_streams_on_busiest_link"])
 
 
 def chip_of(row: dict[str, str]) -> str:
@@ -237,6 +306,12 @@ def chip_of(row: dict[str, str]) -> str:
 def machine_of(row: dict[str, str]) -> str:
     """The machine of a row."""
     return re.sub(r"^golden_(bandwidth_summary|latency)_|\.csv$", "", row["source"])
+
+
+def dims_of(path: pathlib.Path) -> list[int]:
+    """The dimensions of the only mesh of a descriptor."""
+    (grid,) = descriptor(path.read_text()).meshes.values()
+    return grid.dims
 
 
 class Comparison:
@@ -324,12 +399,11 @@ class Comparison:
             if not machine or not row["derived_streams_on_busiest_link"]:
                 continue
             path = self.folder / f"mesh_graph_descriptors/{machine[0]}_mesh_graph_descriptor.textproto"
-            (grid,) = descriptor(path.read_text()).meshes.values()
-            sent = pairs(row["test_name"], *grid.dims)
+            sent = streams(row["test_name"], *dims_of(path))
             if sent is None:
                 print(f"    {row['test_name']}: not a test that is known here")
                 continue
-            found = self.of_pairs(path, [f"0:{one} 0:{other}" for one, other in sent])["loads"]["max"]
+            found = self.of_pairs(path, [f"0:{one} 0:{other}" for one, other in pairs(sent)])["loads"]["max"]
             known += 1
             right += found == float(row["derived_streams_on_busiest_link"])
             if found != float(row["derived_streams_on_busiest_link"]):
@@ -351,7 +425,7 @@ class Predictions:
     """A table of what was measured and predicted."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.met, self.rows, self.fitted = what, 0, 0, 0
+        self.what, self.met, self.rows, self.fitted, self.largest = what, 0, 0, 0, 0.0
         heads = f"{'machine':36}{'test':36}{'kind':9}{'bytes':>6}{'measured':>10}{'predicted':>11}{'deviation':>12}"
         print(f"{what}\n{heads}")
 
@@ -364,11 +438,15 @@ class Predictions:
             return
         off = predicted / measured - 1
         self.met += abs(off) <= CLOSE
+        self.largest = max(self.largest, abs(off))
         print(f"{start}{predicted:11.2f}{100 * off:+10.1f} %{'' if abs(off) <= CLOSE else '  NOT met'}")
 
     def end(self) -> None:
         """The counts."""
-        print(f"{self.what}: {self.met} of {self.rows} predicted rows within {100 * CLOSE:.0f} %; {self.fitted} rows were fitted\n")
+        print(
+            f"{self.what}: {self.met} of {self.rows} predicted rows within {100 * CLOSE:.0f} %, all within "
+            f"{100 * self.largest:.0f} %; {self.fitted} rows were fitted\n"
+        )
 
 
 def predict_latency(rows: list[dict[str, str]]) -> None:
@@ -387,23 +465,32 @@ def predict_latency(rows: list[dict[str, str]]) -> None:
     shown.end()
 
 
-def predict_bandwidth(rows: list[dict[str, str]]) -> None:
-    """Fits a packet's time on the busiest link of lines, of rings and of meshes, and predicts the tests that were not fitted.
+def predict_bandwidth(folder: pathlib.Path, rows: list[dict[str, str]]) -> None:
+    """Fits a packet's time in its sender, in a router that passes it on and in one that copies it, and predicts the other tests.
 
-    These are three constants for each machine and kind of packet. Of the tests of each the first, third, ... are fitted, so that no row
-    of a fitted test is predicted.
+    These are three constants for each machine and kind of packet. Of the tests that the same stage holds up the first, third, ... are
+    fitted, so that no row of a fitted test is predicted.
     """
-    shown = Predictions("bandwidth, GB/s: fitted on every second test")
-    for (machine, kind, grid), these in groups(rows, lambda row: (machine_of(row), row["ntype"], grid_of(row))).items():
-        tests = list(dict.fromkeys(row["test_name"] for row in these))
-        fitted = [row for row in these if row["test_name"] in tests[::2]]
-        shown.fitted += len(fitted)
-        packet = fit_packet(fitted)
-        print(f"  {machine}, {KINDS[kind]}, {grid}: {packet:.1f} ns a packet on the busiest link, from {', '.join(tests[::2])}")
+    shown = Predictions("bandwidth, GB/s: fitted on every second test of each stage")
+    for (machine, kind), these in groups(rows, lambda row: (machine_of(row), row["ntype"])).items():
+        path = folder / f"mesh_graph_descriptors/{machine.removeprefix('blackhole_')}_mesh_graph_descriptor.textproto"
+        names = list(dict.fromkeys(row["test_name"] for row in these if row["derived_streams_on_busiest_link"]))
+        sent = {test: streams(test, *dims_of(path)) for test in names} if path.exists() else {}
+        tests = {test: work(found) for test, found in sent.items() if found is not None}
+        by_stage = {stage: [test for test, of in tests.items() if slowest(of) == stage] for stage in STAGES}
+        fitted = {test for of_stage in by_stage.values() for test in of_stage[::2]}
+        times = fit_stages(tests, [row for row in these if row["test_name"] in fitted])
+        told = ", ".join(f"{stage} {time:.1f} ns" for stage, time in times.items()) or "its tests or its machine are not known here"
+        print(f"  {machine}, {KINDS[kind]}: {told}{', from ' if fitted else ''}{', '.join(sorted(fitted))}")
         for row in these:
-            if row["test_name"] not in tests[::2]:
+            if row["test_name"] in fitted:
+                shown.fitted += 1
+            elif row["test_name"] in tests:
+                of = tests[row["test_name"]]
+                slow = max(times[stage] * of[stage] for stage in times)
                 size = float(row["packet_size"])
-                shown.row(row, size, float(row["avg_bandwidth_gb_per_s"]), size / packet)
+                predicted = size * float(row["derived_streams_on_busiest_link"]) / slow
+                shown.row(row, size, float(row["avg_bandwidth_gb_per_s"]), predicted)
     shown.end()
 
 
@@ -424,7 +511,7 @@ def main() -> int:
         comparison = Comparison(str(pathlib.Path(arguments.kasuri).resolve()), folder, pathlib.Path(work))
         results = [comparison.descriptors(), comparison.cycles(), comparison.streams(bandwidth)]
     predict_latency(latency)
-    predict_bandwidth(bandwidth)
+    predict_bandwidth(folder, bandwidth)
     return 0 if all(results) else 1
 
 
