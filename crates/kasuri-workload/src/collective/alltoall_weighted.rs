@@ -100,6 +100,10 @@ impl Collective for Weighted {
         false
     }
 
+    fn is_made_for_sizes(&self) -> bool {
+        true
+    }
+
     fn with_sizes(&self, sizes: &Sizes) -> Option<Box<dyn Collective>> {
         Some(Box::new(Self::of(sizes)))
     }

@@ -49,6 +49,11 @@ pub trait Collective: Debug + Send + Sync {
     /// May a rank begin a round only after what it received in the rounds before, because it passes that on?
     fn needs_receive(&self) -> bool;
 
+    /// Do its rounds depend on the sizes of the messages? Then it is nothing new where all are equal.
+    fn is_made_for_sizes(&self) -> bool {
+        false
+    }
+
     /// Of an all-to-all whose rounds depend on the sizes of the messages: the one for these sizes, of as many ranks.
     fn with_sizes(&self, _sizes: &alltoallv::Sizes) -> Option<Box<dyn Collective>> {
         None

@@ -311,6 +311,9 @@ impl<'a> Job<'a> {
         for entry in COLLECTIVES.iter().filter(|entry| entry.collective == asked.collective) {
             // Some algorithms serve some numbers of ranks only.
             let Ok(collective) = entry.build(&asked.parameters(self.ranks())) else { continue };
+            if collective.is_made_for_sizes() {
+                continue;
+            }
             let is_too_much =
                 collective.rounds() >= self.ranks().saturating_sub(1) && self.ranks() > MANY_RANKS && entry.schedule != "shift";
             if !is_too_much {
