@@ -147,7 +147,7 @@ fn everything_arrives_in_the_end() {
     for (network, routing, faults) in networks {
         for router in routers {
             for packet in [1, 5, 12] {
-                for times in ["at = 60\ndetect_after = 37", "at = 60\nuntil = 140\ndetect_after = 9"] {
+                for times in ["at = 60\ndetect_after = 37", "at = 60\nuntil = 140\ndetect_after = 9", "until = 80"] {
                     let text = format!(
                         "[network]\n{network}\nchannel_latency = 5\n[routing]\n{routing}\n[router]\nvirtual_channels = 4\n{router}\n[faults]\n{faults}\n{times}\n\
                          resend_after = 50\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 24\npacket_flits = {packet}\n\
@@ -171,7 +171,7 @@ fn everything_arrives_in_the_end() {
             }
         }
     }
-    assert!(lost > 1000 && completed > 250, "{lost} lost, {completed} of 300 completed");
+    assert!(lost > 1000 && completed > 400, "{lost} lost, {completed} of 450 completed");
 }
 
 /// Open traffic loses what the failure takes along, and goes on by what is left at the same rate; nothing is sent to the dead spine once that is
@@ -218,4 +218,29 @@ fn tiles_change_nothing() {
         (outcome.completion_time, outcome.losses, outcome.channel_flits)
     };
     assert_eq!(run(""), run("tiles = 4"));
+}
+
+/// Batches whose packets are answered, with windows and without: every packet and every answer arrives once.
+#[test]
+fn answers_and_windows_come_to_their_end() {
+    for window in ["", "outstanding_packets = 2\n", "outstanding_packets = 3\ncounts_answers = true\n"] {
+        let text = format!(
+            "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4\nchannel_latency = 5\n[routing]\nalgorithm = \"ecmp\"\n\
+             policy = \"random\"\n[router]\nvirtual_channels = 4\nbuffer_flits = 6\n[faults]\nrouters = [5]\nat = 60\nuntil = 200\ndetect_after = 37\n\
+             resend_after = 50\n[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 30\npacket_flits = 3\n{window}\
+             reply = {{ packet_flits = 2 }}\n"
+        );
+        let study = study(&text, &Program(String::new()));
+        let outcome = FlitEngine.run(&study.scenario, &mut *controller(&study)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let losses = outcome.losses.unwrap();
+        assert_eq!((outcome.status, losses.resent), (Status::Completed, losses.lost), "{window}");
+        assert!(losses.lost > 0, "{window}");
+        let accepted: u64 = outcome.accepted_flits.iter().sum();
+        if window.contains("counts_answers") {
+            // Each terminal ends with 30 of both kinds together.
+            assert!((16 * 30 * 2..=16 * 30 * 3).contains(&accepted), "{window}: {accepted}");
+        } else {
+            assert_eq!(accepted, 16 * 30 * (3 + 2), "{window}");
+        }
+    }
 }
