@@ -79,8 +79,7 @@ impl Row {
     }
 }
 
-const USE_QUEUES: &str =
-    "take engine = \"flit\" with router.architecture = \"output-queued\", or leave it out for faults from the beginning on";
+const USE_FLITS_OR_NO_TIME: &str = "take engine = \"flit\", or leave it out for faults from the beginning on";
 
 const USE_FLIT: &str = "use engine = \"flit\"";
 
@@ -278,9 +277,9 @@ static ROWS: &[Row] = &[
         name: "links and routers that fail during the run: which packets are lost hangs on where each is",
         key: "faults.at",
         asks: |scenario| if_so(scenario.failure.is_some()),
-        flow: No(USE_QUEUES),
-        arbitrated: No(USE_QUEUES),
-        analysis: No(USE_QUEUES),
+        flow: No(USE_FLITS_OR_NO_TIME),
+        arbitrated: No(USE_FLITS_OR_NO_TIME),
+        analysis: No(USE_FLITS_OR_NO_TIME),
     },
     Row {
         name: "hosts whose terminals share a memory",
