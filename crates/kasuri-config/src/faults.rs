@@ -74,11 +74,18 @@ impl Span {
 /// What changes during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
-    /// The cycles in which something fails or comes up again, ascending.
+    /// The cycles in which something fails or comes up again, ascending; 0 where something is down at the beginning that comes up again.
     pub(super) cycles: Vec<u64>,
     /// Cycles from a change until routers know of it.
     pub(super) detect_after: u64,
     pub(super) resend_after: Option<u32>,
+}
+
+impl Changes {
+    /// Is something down at the beginning that comes up again?
+    pub(super) fn begin_at_once(&self) -> bool {
+        self.cycles.first() == Some(&0)
+    }
 }
 
 impl Default for FaultsSection {
@@ -184,11 +191,12 @@ impl Context<'_> {
         Ok(Changes { cycles, detect_after, resend_after })
     }
 
-    /// The cycles in which something fails or comes up again, in any order.
+    /// The cycles in which something fails or comes up again, in any order, 0 as in [`Changes::cycles`].
     fn cycles_of_changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Vec<u64>, ConfigError> {
         let down = self.down(table, network, files)?;
         let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
-        Ok(spans.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != 0 && cycle != NEVER).collect())
+        let changes = spans.filter(|span| (span.from, span.until) != (0, NEVER));
+        Ok(changes.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != NEVER).collect())
     }
 
     /// Refuses a damaged network in which a packet could not arrive by any routing.

@@ -320,6 +320,8 @@ impl<'a> Preparation<'a> {
         let has_ports = whole.further_home_count() > 0;
         let wired = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
         let network = match context.table("faults")? {
+            // Engines know the channels of what comes up again.
+            Some(faults) if context.changes(faults, &wired, self.files)?.begin_at_once() => Arc::clone(&wired),
             Some(faults) => self.without_faults(context, &wired, faults, 0)?,
             None => Arc::clone(&wired),
         };
@@ -376,7 +378,7 @@ impl<'a> Preparation<'a> {
                 cycle,
                 channels: damage.channels().iter().copied().filter(|&channel| !wired.network.is_down(channel)).collect(),
                 routers: damage.routers().to_vec(),
-                detected: cycle + changes.detect_after,
+                detected: if cycle == 0 { 0 } else { cycle + changes.detect_after },
                 network: left,
                 routing,
             });

@@ -506,6 +506,36 @@ fn packets_are_conserved_whatever_dies() {
     }
 }
 
+/// A spine that is down at the beginning and comes up later loses nothing, and is used from then on.
+#[test]
+fn what_is_down_at_first_is_used_once_it_is_up() {
+    let text = |faults: &str| {
+        format!(
+            "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 2\ndown = 4\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
+             [router]\narchitecture = \"output-queued\"\nlatency = 4\n{faults}\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 100\n\
+             packet_flits = 10\n"
+        )
+    };
+    let run = |faults: &str| {
+        let study = study(&text(faults), &Program(String::new()));
+        let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
+        let of_spine = study
+            .scenario
+            .network
+            .router_channels()
+            .filter(|&channel| matches!(study.scenario.network.source(channel), Endpoint::Router(RouterId(5), _)));
+        (
+            outcome.completion_time.unwrap(),
+            of_spine.map(|channel| outcome.channel_flits[channel.index()]).sum::<u64>(),
+            outcome.queues.unwrap().lost,
+        )
+    };
+    let (whole, down, mended) = (run(""), run("[faults]\nrouters = [5]"), run("[faults]\nrouters = [5]\nuntil = 1000\nresend_after = 9"));
+    assert!(down.1 == 0 && mended.1 > whole.1 / 4 && mended.1 < whole.1, "{whole:?} {mended:?}");
+    assert!(mended.0 > whole.0 && mended.0 < down.0, "{whole:?} {down:?} {mended:?}");
+    assert_eq!(mended.2, Some(0));
+}
+
 /// Open traffic loses what the failure takes along, and goes on by what is left at the same rate.
 #[test]
 fn open_traffic_goes_on_by_what_is_left() {
