@@ -208,11 +208,9 @@ def streams(test: str, rows: int, columns: int) -> list[Stream] | None:
         return [Stream(0, steps(line[:length]), is_routed=True) for line, length in lengths]
     if test == "SingleSenderMeshUnicastAllDevices":
         return [Stream(0, dimension_order(columns, chip), is_routed=True) for chip in chips[1:]]
-    if test == "FullRingMulticast" and ring:
-        return copied(turned)
-    if test == "FullRingUnicast" and ring:
-        # One way round to the last chip.
-        return [Stream(path[0], steps(path)) for path in turned]
+    if test.startswith("FullRing") and ring:
+        # One way round to the last chip, by a copy for each chip or by packets for that one.
+        return [Stream(path[0], steps(path), copies="Multicast" in test) for path in turned]
     if test == "HalfRingMulticast" and ring:
         half = len(ring) // 2
         return copied([path[: half + 1] for path in turned] + [path[:1] + path[:half:-1] for path in turned])
@@ -308,10 +306,17 @@ def machine_of(row: dict[str, str]) -> str:
     return re.sub(r"^golden_(bandwidth_summary|latency)_|\.csv$", "", row["source"])
 
 
-def dims_of(path: pathlib.Path) -> list[int]:
-    """The dimensions of the only mesh of a descriptor."""
+def descriptor_of(folder: pathlib.Path, row: dict[str, str]) -> pathlib.Path | None:
+    """The descriptor of the machine of a bandwidth; nothing of machines whose tests are not known here."""
+    machine = re.search(r"p150_x8|p150_x4|p300", row["source"])
+    known = machine and row["derived_streams_on_busiest_link"]
+    return folder / f"mesh_graph_descriptors/{machine[0]}_mesh_graph_descriptor.textproto" if known else None
+
+
+def streams_of(path: pathlib.Path, test: str) -> list[Stream] | None:
+    """Who sends to whom in a test on the only mesh of a descriptor."""
     (grid,) = descriptor(path.read_text()).meshes.values()
-    return grid.dims
+    return streams(test, *grid.dims)
 
 
 class Comparison:
@@ -395,11 +400,10 @@ class Comparison:
         """How many senders share the busiest link of each test."""
         right = known = 0
         for row in rows:
-            machine = re.search(r"p150_x8|p150_x4|p300", row["source"])
-            if not machine or not row["derived_streams_on_busiest_link"]:
+            path = descriptor_of(self.folder, row)
+            if path is None:
                 continue
-            path = self.folder / f"mesh_graph_descriptors/{machine[0]}_mesh_graph_descriptor.textproto"
-            sent = streams(row["test_name"], *dims_of(path))
+            sent = streams_of(path, row["test_name"])
             if sent is None:
                 print(f"    {row['test_name']}: not a test that is known here")
                 continue
@@ -408,7 +412,7 @@ class Comparison:
             right += found == float(row["derived_streams_on_busiest_link"])
             if found != float(row["derived_streams_on_busiest_link"]):
                 wanted = row["derived_streams_on_busiest_link"]
-                print(f"    NOT {machine[0]} {row['test_name']}: {found:g} senders share the busiest link; measured {wanted}")
+                print(f"    NOT {machine_of(row)} {row['test_name']}: {found:g} senders share the busiest link; measured {wanted}")
         print(f"senders that share the busiest link: the same in {right} of {known} rows of bandwidth")
         return right == known
 
@@ -472,10 +476,9 @@ def predict_bandwidth(folder: pathlib.Path, rows: list[dict[str, str]]) -> None:
     fitted, so that no row of a fitted test is predicted.
     """
     shown = Predictions("bandwidth, GB/s: fitted on every second test of each stage")
-    for (machine, kind), these in groups(rows, lambda row: (machine_of(row), row["ntype"])).items():
-        path = folder / f"mesh_graph_descriptors/{machine.removeprefix('blackhole_')}_mesh_graph_descriptor.textproto"
-        names = list(dict.fromkeys(row["test_name"] for row in these if row["derived_streams_on_busiest_link"]))
-        sent = {test: streams(test, *dims_of(path)) for test in names} if path.exists() else {}
+    for (machine, kind), all_of_kind in groups(rows, lambda row: (machine_of(row), row["ntype"])).items():
+        these = [row for row in all_of_kind if descriptor_of(folder, row)]
+        sent = {row["test_name"]: streams_of(descriptor_of(folder, row), row["test_name"]) for row in these}
         tests = {test: work(found) for test, found in sent.items() if found is not None}
         by_stage = {stage: [test for test, of in tests.items() if slowest(of) == stage] for stage in STAGES}
         fitted = {test for of_stage in by_stage.values() for test in of_stage[::2]}

@@ -83,7 +83,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Is something down at the beginning that comes up again?
-    pub(super) fn begin_at_once(&self) -> bool {
+    pub(super) fn mend_the_beginning(&self) -> bool {
         self.cycles.first() == Some(&0)
     }
 }

@@ -319,13 +319,15 @@ impl<'a> Preparation<'a> {
         let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
         let has_ports = whole.further_home_count() > 0;
         let wired = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
-        let network = match context.table("faults")? {
+        let faults = context.table("faults")?;
+        let changes = faults.map(|faults| context.changes(faults, &wired, self.files)).transpose()?.unwrap_or_default();
+        let network = match faults {
             // Engines know the channels of what comes up again.
-            Some(faults) if context.changes(faults, &wired, self.files)?.begin_at_once() => Arc::clone(&wired),
-            Some(faults) => self.without_faults(context, &wired, faults, 0)?,
-            None => Arc::clone(&wired),
+            Some(faults) if !changes.mend_the_beginning() => self.without_faults(context, &wired, faults, 0)?,
+            _ => Arc::clone(&wired),
         };
-        Ok(if has_ports { Wired::by_ports(whole, wired, network) } else { Wired { whole, ..Wired::plain(network) } })
+        let wired = if has_ports { Wired::by_ports(whole, wired, network) } else { Wired { whole, ..Wired::plain(network) } };
+        Ok(Wired { changes, ..wired })
     }
 
     /// The network whose terminals are the ports of the terminals of another.
@@ -362,7 +364,7 @@ impl<'a> Preparation<'a> {
     /// What fails, and comes up again, during the run.
     fn failure(&self, context: Context<'_>, wired: &Wired) -> Result<Option<Arc<Failure>>, ConfigError> {
         let Some(faults) = context.table("faults")? else { return Ok(None) };
-        let changes = context.changes(faults, &wired.whole, self.files)?;
+        let changes = &wired.changes;
         if changes.cycles.is_empty() {
             return Ok(None);
         }

@@ -2,6 +2,7 @@
 
 use super::document::Part;
 use super::error::ConfigError;
+use super::faults::Changes;
 use super::section::Section;
 use super::study::Context;
 use kasuri_model::scenario::{ClosedWorkload, Hosts};
@@ -26,18 +27,20 @@ pub(super) struct Wired {
     /// That one with nothing down.
     pub(super) whole: Arc<Network>,
     pub(super) ports: Option<Arc<TerminalPorts>>,
+    /// What of it fails, and comes up again, during the run.
+    pub(super) changes: Changes,
 }
 
 impl Wired {
-    /// A network whose terminals have a port each.
+    /// A network whose terminals have a port each, of which nothing changes.
     pub(super) fn plain(network: Arc<Network>) -> Self {
-        Self { terminals: Arc::clone(&network), whole: Arc::clone(&network), network, ports: None }
+        Self { terminals: Arc::clone(&network), whole: Arc::clone(&network), network, ports: None, changes: Changes::default() }
     }
 
     /// A network some of whose terminals have several, with these ports as terminals, whole and as it begins.
     pub(super) fn by_ports(terminals: Arc<Network>, whole: Arc<Network>, network: Arc<Network>) -> Self {
         let ports = Some(Arc::new(TerminalPorts::of(&terminals, &network)));
-        Self { terminals, network, whole, ports }
+        Self { terminals, network, whole, ports, changes: Changes::default() }
     }
 }
 

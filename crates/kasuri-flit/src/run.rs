@@ -709,7 +709,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn recount_arriving_packets(&mut self) {
         self.recount_predicted_packets();
         for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet) && !self.packets.is_damaged(sink.packet);
+            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet);
         }
     }
 

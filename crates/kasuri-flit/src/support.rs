@@ -218,15 +218,7 @@ static ROWS: &[Row] = &[
         asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
         layouts: BUT_VECTORS,
     },
-    Row {
-        name: FAILURES,
-        key: "faults.at",
-        asks: |scenario| {
-            let first = scenario.failure.as_ref()?.epochs.first()?;
-            Some(first.cycle.to_string())
-        },
-        layouts: FULL_ONLY,
-    },
+    Row { name: FAILURES, key: "faults", asks: |scenario| if_section(scenario.failure.is_some()), layouts: FULL_ONLY },
     Row { name: SHARED_MEMORIES, key: "hosts", asks: |scenario| if_section(scenario.hosts.is_some()), layouts: EVERY },
     Row { name: CLASS_QUEUES, key: "router.class_queues", asks: |scenario| if_true(scenario.router.class_queues), layouts: EVERY },
     Row {
@@ -423,25 +415,26 @@ struct Pair {
 }
 
 const KEEP_ONE: &str = "leave one of the two out";
+const WITHOUT_TIMES: &str = "leave the times of the failures out";
 
 static PAIRS: &[Pair] = &[
     Pair {
         one: FAILURES,
         other: USERS,
         reason: "an access of a user would have to be translated again when its packet is sent again",
-        instead: "leave the times of the failures out",
+        instead: WITHOUT_TIMES,
     },
     Pair {
         one: FAILURES,
         other: MACHINES,
         reason: "its interfaces have no time-out by which they would find a parcel lost",
-        instead: "leave the times of the failures out",
+        instead: WITHOUT_TIMES,
     },
     Pair {
         one: FAILURES,
         other: SHARED_MEMORIES,
         reason: "a packet that is sent again would have to be read from its host's memory again",
-        instead: "leave the times of the failures out",
+        instead: WITHOUT_TIMES,
     },
     Pair {
         one: FAILURES,
@@ -543,6 +536,8 @@ struct Lacking {
     name: &'static str,
     key: &'static str,
     asks: fn(&Scenario) -> bool,
+    /// What the key conflicts with, if its own meaning is right.
+    against: &'static str,
     reason: &'static str,
     instead: &'static str,
 }
@@ -552,6 +547,7 @@ static LACKING: &[Lacking] = &[
         name: "output-queued routers, flit by flit",
         key: "router.architecture",
         asks: |scenario| scenario.router.architecture == Architecture::OutputQueued,
+        against: "engine = \"flit\"",
         reason: "packets enter and leave queues at outputs as a whole",
         instead: "have them simulated packet by packet",
     },
@@ -559,6 +555,7 @@ static LACKING: &[Lacking] = &[
         name: "packets that a failure takes along for good where somebody waits for them",
         key: "faults.resend_after",
         asks: Scenario::loses_what_is_waited_for,
+        against: "",
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
     },
@@ -573,7 +570,7 @@ pub(crate) fn refused(scenario: &Scenario) -> Vec<Refusal> {
     };
     let lacking = |lacking: &Lacking| {
         let asks = (lacking.asks)(scenario);
-        asks.then(|| Refusal::new(lacking.key, lacking.reason).conflicts_with("engine = \"flit\"").instead(lacking.instead))
+        asks.then(|| Refusal::new(lacking.key, lacking.reason).conflicts_with(lacking.against).instead(lacking.instead))
     };
     let mut refusals: Vec<Refusal> = LACKING.iter().filter_map(lacking).collect();
     for refusal in PAIRS.iter().filter_map(refusal) {

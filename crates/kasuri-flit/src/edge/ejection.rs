@@ -65,7 +65,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
-        sink.counted = self.packets.is_counted(&self.statistics.counting, packet) && !self.packets.is_damaged(packet);
+        sink.counted = self.packets.is_counted(&self.statistics.counting, packet);
         sink.held = record.class >= self.edge.first_held_class;
     }
 

@@ -70,12 +70,13 @@ pub(crate) struct Drawn {
 }
 
 /// Is a packet drawn for the first time, or has it been lost?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Again {
-    #[default]
     First,
     /// It was lost. Did it count among those that had waited for their source since before the measurement?
-    Lost { has_waited: bool },
+    Lost {
+        has_waited: bool,
+    },
 }
 
 /// What a feed says when it is asked for a terminal's next packet.

@@ -112,7 +112,7 @@ impl Compiled {
         let vc_shift = L::Mask::SHIFT;
         // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
         let is_express = router.predictor == kasuri_network::predictor::EXPRESS;
-        // What fails is looked up in one place.
+        // A channel that dies concerns the buffers at both its ends.
         let looks_around = is_express || Lookahead::of(scenario).is_some() || scenario.failure.is_some();
         let tiles = if looks_around { 1 } else { tiles };
         let busy = edge::busy_terminals(scenario, tiles);

@@ -199,10 +199,10 @@ impl Packets {
         }
     }
 
-    /// Is a packet measured, among those of the run's subject?
+    /// Is a packet measured, among those of the run's subject that are whole?
     #[inline(always)]
     pub(crate) fn is_counted(&self, counting: &Counting, packet: u32) -> bool {
-        self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet)
+        self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet) && !self.is_damaged(packet)
     }
 
     /// Do the predictions that are made for a packet count? Answers by their own creation.

@@ -115,6 +115,12 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         }
     }
 
+    /// A packet is across a channel that dies: from now on its flits are no longer counted where they arrive.
+    pub(crate) fn tear(&mut self, packet: u32) {
+        self.packets.damage(packet);
+        self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0 && sink.packet == packet).for_each(|sink| sink.counted = false);
+    }
+
     /// A packet is lost, of which so many flits have not come to its terminal.
     pub(crate) fn lose(&mut self, packet: u32, missing: u16, now: u64) {
         let record = self.packets[packet as usize];

@@ -61,21 +61,17 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         self.layout.wake(port);
     }
 
-    /// One virtual channel of it.
+    /// One virtual channel of it: tears the packet that is across, and takes back what is on the channel of others.
     fn cut_channel(&mut self, number: usize, output: u32) {
-        let now = self.cycle;
         let downstream = self.wiring.links[output >> M::SHIFT].flit_link + (output & (M::BITS - 1));
-        let mut on_channel = self.in_flight.arrivals.times_of(now, downstream);
-        let arrives = usize::from(on_channel.first() == Some(&now));
-        on_channel.drain(..arrives);
         let packets = self.buffers.rings.packets(&self.layout.input[downstream].packet.queue, downstream);
-        let flits: Vec<u32> = packets.iter().map(|&packet| u32::from(self.packets[packet as usize].flits)).collect();
-        let InputVc { left, flits: in_buffer, .. } = self.layout.input[downstream];
-        // Nothing is left of a packet that has not been routed yet.
-        let left = if left > 0 { u32::from(left) } else { flits.first().copied().unwrap_or(0) };
-        let cut = Cut::of(&flits, left, u32::from(in_buffer) + arrives as u32, on_channel.len());
+        // What arrives in the cycle that begins has arrived.
+        let mut on_channel = self.in_flight.arrivals.times_of(self.cycle, downstream);
+        let arrives = usize::from(on_channel.first() == Some(&self.cycle));
+        on_channel.drain(..arrives);
+        let cut = self.cut_of(downstream, &packets, arrives, on_channel.len());
         if let Some(torn) = cut.torn {
-            self.packets.damage(packets[torn]);
+            self.tear(packets[torn]);
         }
         for &time in &on_channel[cut.kept..] {
             self.in_flight.arrivals.remove(time, downstream);
@@ -83,15 +79,9 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         let gone = on_channel.len() - cut.kept;
         self.layout.output[output].credits += gone as u32;
         self.statistics.balance.flits_inside -= gone as i64;
-        let holder = self.layout.output[output].holder;
         for &packet in packets[cut.first_lost..].iter().rev() {
             self.buffers.rings.take_back(&mut self.layout.input[downstream].packet.queue);
-            if holder != NONE && self.front_packet(holder) == packet {
-                self.give_channel_up(number, holder, output);
-            } else {
-                let flits = self.packets[packet as usize].flits;
-                self.lose(packet, flits, now);
-            }
+            self.lose_before_arrival(number, output, packet);
         }
         let account = self.layout.output[output];
         let all_back = account.credits == u32::from(self.parameters.buffer_flits);
@@ -100,7 +90,27 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         }
     }
 
-    /// A packet of which nothing has passed the dead channel holds it no more: what is left of it is thrown away.
+    /// What the cut does to the packets that were announced to a buffer.
+    fn cut_of(&self, downstream: u32, packets: &[u32], arrives: usize, on_channel: usize) -> Cut {
+        let flits: Vec<u32> = packets.iter().map(|&packet| u32::from(self.packets[packet as usize].flits)).collect();
+        let InputVc { left, flits: in_buffer, .. } = self.layout.input[downstream];
+        // Nothing is noted of a packet that has not been routed yet: all of it is left.
+        let left = if left > 0 { u32::from(left) } else { flits.first().copied().unwrap_or(0) };
+        Cut::of(&flits, left, u32::from(in_buffer) + arrives as u32, on_channel)
+    }
+
+    /// A packet of which nothing has passed is lost: at once if all of it has been sent, else as the rest of it comes.
+    fn lose_before_arrival(&mut self, number: usize, output: u32, packet: u32) {
+        let holder = self.layout.output[output].holder;
+        if holder != NONE && self.front_packet(holder) == packet {
+            self.give_channel_up(number, holder, output);
+        } else {
+            let flits = self.packets[packet as usize].flits;
+            self.lose(packet, flits, self.cycle);
+        }
+    }
+
+    /// A packet holds the dead channel no more: what is left of it is thrown away.
     fn give_channel_up(&mut self, number: usize, holder: u32, output: u32) {
         let unit = &mut self.layout.units[number];
         unit.active.retain(|&slot| slot != holder);
