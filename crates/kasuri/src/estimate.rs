@@ -297,6 +297,9 @@ impl Price {
 /// A process with a small network.
 const PROCESS_BYTES: f64 = 16.0 * MIB;
 
+/// What took less time says more about the start of a process than about its runs, seconds.
+const LEAST_LEARNT_SECONDS: f64 = 0.05;
+
 /// Memory is learnt from large networks alone: small ones drown in what every process needs.
 const LEAST_LEARNT_BYTES: f64 = 4.0 * MIB;
 
@@ -310,7 +313,8 @@ impl Costs {
 
     /// Learns from runs, and keeps it for the next process. Estimates are a convenience: a folder that cannot be written is no error.
     pub fn learn_on_this_machine(measured: &[Measured], memory: Option<(Work, f64)>) {
-        let Some(file) = file().filter(|_| !measured.is_empty()) else { return };
+        let seconds: f64 = measured.iter().map(|run| run.seconds).sum();
+        let Some(file) = file().filter(|_| seconds >= LEAST_LEARNT_SECONDS) else { return };
         let mut costs = Self::of_this_machine();
         costs.learn(measured);
         if let Some((work, bytes)) = memory {

@@ -12,8 +12,10 @@
 //! OUT/plan.jsonl            all runs with their costs, where processes share them among them
 //! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiment file and a checksum
 //! ```
-//! A file appears whole or not at all: it is written beside its place, flushed to the disk and renamed. So whatever is killed,
-//! and whenever, every finished run stays, and what is half done is done again.
+//! A file appears whole or not at all: it is written beside its place and renamed. So whatever is killed, and whenever, every
+//! finished run stays, and what is half done is done again. What took long is flushed to the disk before it is renamed, so that
+//! it stays if the machine stops, too. What takes less time to compute than to flush is left to the system, which writes it
+//! within about half a minute; if the machine stops before, checksums tell, and it is computed again.
 
 use crate::checksums::{CHECKSUM, checksum, checksum_of_row, network_id, read_row, write_table};
 use crate::claims::{Claim, Claims};
@@ -285,7 +287,7 @@ impl Store {
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             contents.into_iter().map(|(name, bytes)| (self.vector_path(row.key(), name), bytes)).collect();
         files.push((self.row_path(row.key()), format!("{:#}\n", row.to_json()).into_bytes()));
-        write_whole(&files)?;
+        write_whole(&files, Flush::after(seconds(&row)))?;
         // Left behind it would say nothing wrong: whoever collects looks for a result first.
         let _ = fs::remove_file(self.failure_path(row.key()));
         Ok(())
@@ -304,7 +306,7 @@ impl Store {
         let folder = self.folder.join("failed");
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
         let bytes = serde_json::to_vec(failure).map_err(|error| StoreError::at(&path, error.into()))?;
-        write_whole(&[(path, bytes)])
+        write_whole(&[(path, bytes)], Flush::Later)
     }
 
     /// Why a run came to no result, if that was noted.
@@ -323,7 +325,8 @@ impl Store {
             return Ok(());
         }
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
-        write_whole(&[(path, text.as_bytes().to_vec())])
+        // Whoever looks for a run of it writes it again if it is missing.
+        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
     }
 
     /// Does the store hold the network of this name, undamaged?
@@ -351,7 +354,8 @@ impl Store {
     /// As [`Store::keep`], and those of the lines.
     pub(crate) fn keep_plan<E: From<StoreError>>(&self, mut lines: impl Iterator<Item = Result<String, E>>) -> Result<(), E> {
         let mut failed = None;
-        let written = write_with(&[(self.plan_path(), ())], |file, ()| {
+        // Processes on other machines go by it.
+        let written = write_with(&[(self.plan_path(), ())], Flush::Now, |file, ()| {
             let mut file = BufWriter::new(file);
             for line in lines.by_ref() {
                 match line {
@@ -392,7 +396,7 @@ impl Store {
         if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
             return Ok(());
         }
-        write_whole(&[(path, text.as_bytes().to_vec())])
+        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
     }
 
     /// Writes the table: `runs.json`, with the experiment file, and `runs.csv`. The file is given, not read from the folder: its copy
@@ -405,7 +409,7 @@ impl Store {
             (self.folder.join("runs.json"), |rows, input, file| write_table(rows, input, file)),
             (self.folder.join("runs.csv"), |rows, _, file| write_csv(rows, file)),
         ];
-        write_with(&tables, |file, write| {
+        write_with(&tables, Flush::after(rows.iter().map(seconds).sum()), |file, write| {
             let mut file = BufWriter::new(file);
             write(rows, input, &mut file)?;
             file.flush()
@@ -452,19 +456,43 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMPORARY) || name.starts_with(TOKEN)
 }
 
-/// Writes files of one folder so that each appears whole or not at all, also if the machine stops: all are written beside their
-/// places and flushed to the disk, and then renamed in their order.
-fn write_whole(files: &[(PathBuf, Vec<u8>)]) -> Result<(), StoreError> {
-    write_with(files, |file, bytes| file.write_all(bytes))
+/// Whether a file is on the disk before it appears under its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    /// It stays also if the machine stops.
+    Now,
+    /// The system writes it when it likes, which is within about half a minute.
+    Later,
+}
+
+/// Flushing takes some milliseconds a file, many times what a small run takes. What is worth it has taken longer, seconds.
+const LEAST_FLUSHED_SECONDS: f64 = 1.0;
+
+impl Flush {
+    /// For what has taken so many seconds.
+    fn after(seconds: f64) -> Self {
+        if seconds >= LEAST_FLUSHED_SECONDS { Self::Now } else { Self::Later }
+    }
+}
+
+/// How long a run took.
+fn seconds(row: &RunRow) -> f64 {
+    row.number("wall_seconds").unwrap_or_default()
+}
+
+/// Writes files of one folder so that each appears whole or not at all: all are written beside their places, flushed to the disk if they
+/// are to be, and then renamed in their order.
+fn write_whole(files: &[(PathBuf, Vec<u8>)], flush: Flush) -> Result<(), StoreError> {
+    write_with(files, flush, |file, bytes| file.write_all(bytes))
 }
 
 /// Writes the content of a file.
 type WriteContent<'a, C> = &'a mut dyn FnMut(&mut File, &C) -> io::Result<()>;
 
 /// As [`write_whole`], of contents that know how they are written.
-fn write_with<C>(files: &[(PathBuf, C)], mut write: impl FnMut(&mut File, &C) -> io::Result<()>) -> Result<(), StoreError> {
+fn write_with<C>(files: &[(PathBuf, C)], flush: Flush, mut write: impl FnMut(&mut File, &C) -> io::Result<()>) -> Result<(), StoreError> {
     let temporaries: Vec<PathBuf> = files.iter().map(|(path, _)| temporary(path)).collect();
-    let result = write_beside(files, &temporaries, &mut write).and_then(|()| {
+    let result = write_beside(files, &temporaries, flush, &mut write).and_then(|()| {
         for ((path, _), temporary) in files.iter().zip(&temporaries) {
             fs::rename(temporary, path).map_err(|error| StoreError::at(path, error))?;
         }
@@ -476,21 +504,27 @@ fn write_with<C>(files: &[(PathBuf, C)], mut write: impl FnMut(&mut File, &C) ->
             let _ = fs::remove_file(temporary);
         }
     }
-    files.iter().take(1).for_each(|(path, _)| sync_folder(path));
+    if flush == Flush::Now {
+        files.iter().take(1).for_each(|(path, _)| sync_folder(path));
+    }
     result
 }
 
-fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], write: WriteContent<'_, C>) -> Result<(), StoreError> {
+fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush, write: WriteContent<'_, C>) -> Result<(), StoreError> {
     let mut written = Vec::new();
     for ((path, content), temporary) in files.iter().zip(temporaries) {
         let mut file = File::create(temporary).map_err(|error| StoreError::at(path, error))?;
         write(&mut file, content).map_err(|error| StoreError::at(path, error))?;
         written.push((path, file));
     }
-    // A flush waits some milliseconds for the disk: one after the other they cost more than a short run. So all are begun before the first
-    // is waited for, and the others then find most of their work done.
-    written.iter().for_each(|(_, file)| begin_flush(file));
-    written.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| StoreError::at(path, error)))
+    if flush == Flush::Now {
+        // A flush waits some milliseconds for the disk. So all are begun before the first is waited for, and the others then find most of
+        // their work done.
+        written.iter().for_each(|(_, file)| begin_flush(file));
+        written.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| StoreError::at(path, error)))?;
+    }
+    // A network file system may say only now that the disk is full.
+    written.into_iter().try_for_each(|(path, file)| nix::unistd::close(file).map_err(|error| StoreError::at(path, error.into())))
 }
 
 /// Lets the system begin to write a file to the disk, where it can be told to; whether it does is seen when the file is flushed.
@@ -680,7 +714,7 @@ mod tests {
         let path = store.row_path(KEY);
         let content = fs::read(&path).unwrap();
         let other = store.vector_path(KEY, "other");
-        let error = write_with(&[(other, b"fits".to_vec()), (path.clone(), b"does not fit".to_vec())], |file, bytes| {
+        let error = write_with(&[(other, b"fits".to_vec()), (path.clone(), b"does not fit".to_vec())], Flush::Later, |file, bytes| {
             file.write_all(&bytes[..4])?;
             if bytes.len() > 4 { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) }
         });
@@ -689,6 +723,23 @@ mod tests {
         assert!(!error.is_usage());
         assert_eq!(fs::read(&path).unwrap(), content);
         assert_eq!(names(&store.folder().join("runs")), before);
+    }
+
+    /// What a run of less than a second leaves may be empty after the machine has stopped; one that took long is on the disk.
+    #[test]
+    fn what_was_not_flushed_is_noticed_and_what_took_long_is_flushed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        for path in [store.row_path(KEY), store.vector_path(KEY, "accepted_throughput")] {
+            keep(&store);
+            fs::write(path, b"").unwrap();
+            assert!(matches!(store.find(KEY).unwrap(), Found::SetAside(_)));
+        }
+        let mut row = row();
+        for (seconds, flush) in [(0.02, Flush::Later), (0.999, Flush::Later), (1.0, Flush::Now), (7200.0, Flush::Now)] {
+            row.set("wall_seconds", seconds);
+            assert_eq!(Flush::after(super::seconds(&row)), flush);
+        }
     }
 
     #[test]
