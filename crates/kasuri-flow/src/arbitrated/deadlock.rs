@@ -22,7 +22,7 @@ impl Transit {
     pub(super) fn owners(&self) -> Vec<(u32, u32)> {
         let mut owners = Vec::new();
         for (output, channel) in self.channels.outputs.iter().zip(0..).filter(|(output, _)| !output.ejects) {
-            owners.extend(output.ready.iter().map(|entry| (channel * self.channels.each + u32::from(entry.first), entry.parcel)));
+            owners.extend(output.ready.iter().map(|entry| (self.channels.lane(channel, entry.first.into()), entry.parcel)));
         }
         for number in self.parcels.on_their_way() {
             // The head has begun to cross its last channel: its tail follows, and all is known.
@@ -38,7 +38,7 @@ impl Transit {
         let owners: BTreeMap<u32, u32> = self.owners().into_iter().collect();
         let mut waits = BTreeMap::new();
         for (output, channel) in self.channels.outputs.iter().zip(0u32..) {
-            let lane = |number: u8| channel * self.channels.each + u32::from(number);
+            let lane = |number: u8| self.channels.lane(channel, number.into());
             for entry in &output.waiting {
                 if let Some(&owner) = owners.get(&lane(entry.first)) {
                     waits.insert(entry.parcel, (lane(entry.first), owner));
@@ -78,7 +78,7 @@ impl Transit {
 
     /// The lanes of a parcel from this one on to that in which its head stands.
     fn lanes_from(&self, lane: u32, owner: u32) -> Vec<(ChannelId, u16)> {
-        let name = |lane: u32| (ChannelId(lane / self.channels.each), (lane % self.channels.each) as u16);
+        let name = |lane: u32| (ChannelId(self.channels.channel_of(lane)), self.channels.number_of(lane) as u16);
         let places = self.spanned_places(owner);
         let lanes: Vec<u32> = places.map(|place| self.parcels.place(owner, place).lane).collect();
         let from = lanes.iter().position(|&other| other == lane).unwrap_or(0);

@@ -32,8 +32,8 @@ impl Transit {
         if lanes.iter().any(|&lane| !self.channels.lanes[lane].is_taken) {
             return Some("a virtual channel that a packet holds is not taken".to_owned());
         }
-        let each = self.channels.each;
-        let taken = |channel: u32| (channel * each..(channel + 1) * each).filter(|&lane| self.channels.lanes[lane].is_taken).count();
+        let is_taken = |channel: u32, number: u32| self.channels.lanes[self.channels.lane(channel, number)].is_taken;
+        let taken = |channel: u32| (0..self.channels.each).filter(|&number| is_taken(channel, number)).count();
         if let Some(channel) = (0..).zip(self.channels.outputs.iter()).find_map(|(channel, output)| {
             let differs = usize::from(output.taken) != taken(channel);
             differs.then_some(channel)
@@ -43,6 +43,6 @@ impl Transit {
         let (now, room) = (self.cycle(), self.timing.room);
         let lanes = self.channels.lanes.len() as u32;
         let overfull = (0..lanes).find(|&lane| room > 0 && self.channels.held(lane, now) > room);
-        overfull.map(|lane| format!("the buffer of virtual channel {} holds more than {room} parcels", lane % self.channels.each))
+        overfull.map(|lane| format!("the buffer of virtual channel {} holds more than {room} parcels", self.channels.number_of(lane)))
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn memory_bytes(scenario: &Scenario) -> u64 {
     let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
     let hops = hops_from(network, network.injection_port(TerminalId(0)).0);
     let longest = u64::from(hops.into_iter().flatten().max().unwrap_or(0)) + 2;
-    let lanes = channels * u64::from(scenario.router.virtual_channels);
+    let lanes = channels << records::lane_shift(scenario.router.virtual_channels);
     let buffers = timing::most_room(scenario).next_power_of_two();
     let of_buffer = if buffers > 1 { 4 * u64::from(buffers) } else { 0 };
     let per_parcel = (size_of::<Parcel>() + 8 * size_of::<Place>() + 8) as u64;

@@ -4,7 +4,7 @@ use super::timing::Timing;
 use kasuri_network::id::ChannelId;
 use kasuri_network::memory::{Column, filled, large_vec};
 use kasuri_network::network::Network;
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 
 /// Nobody, never.
 pub(super) const NONE: u32 = u32::MAX;
@@ -45,6 +45,16 @@ pub(super) struct Output {
     pub(super) taken: u16,
     /// The lane that comes first in turn, among those with equally many parcels.
     pub(super) next_lane: u8,
+}
+
+/// Takes one of those that wait out of their list; the others keep their order.
+#[inline(always)]
+pub(super) fn take_entry<const N: usize>(list: &mut SmallVec<[Entry; N]>, position: usize) -> Entry
+where
+    [Entry; N]: Array<Item = Entry>,
+{
+    // Most often it is the only one, and nothing moves up.
+    if position + 1 == list.len() { list.pop().expect("the list has that position") } else { list.remove(position) }
 }
 
 impl Output {
@@ -201,14 +211,21 @@ impl Parcels {
     }
 }
 
+/// Channels have room for so many lanes, as a power of two.
+pub(super) fn lane_shift(lanes: u32) -> u32 {
+    lanes.next_power_of_two().trailing_zeros()
+}
+
 /// Channels and lanes.
 #[derive(Debug)]
 pub(super) struct Channels {
     pub(super) outputs: Column<Output>,
     pub(super) inputs: Column<Input>,
+    /// Those of a channel begin at multiples of a power of two, `lane_shift`, so that nothing is divided to find a lane's channel.
     pub(super) lanes: Column<Lane>,
     /// Lanes of a channel.
     pub(super) each: u32,
+    lane_shift: u32,
     /// Parcels that a buffer holds, 0 for any number; and when there is room behind them, where that is more than one: of each lane 2 to
     /// the power of `ring_shift` times, used in turn.
     room: u16,
@@ -218,7 +235,8 @@ pub(super) struct Channels {
 
 impl Channels {
     pub(super) fn new(network: &Network, timing: &Timing) -> Self {
-        let lanes = network.channel_count() as usize * timing.lanes as usize;
+        let lane_shift = lane_shift(timing.lanes);
+        let lanes = (network.channel_count() as usize) << lane_shift;
         let empty = Lane {
             front: NONE,
             back: NONE,
@@ -254,10 +272,29 @@ impl Channels {
             inputs: (0..network.channel_count()).map(input).collect(),
             lanes: Column::filled(lanes, empty),
             each: timing.lanes,
+            lane_shift,
             room: timing.room,
             ring_shift,
             rooms: filled(several, 0),
         }
+    }
+
+    /// A lane of a channel by its number there.
+    #[inline(always)]
+    pub(super) fn lane(&self, channel: u32, number: u32) -> u32 {
+        channel << self.lane_shift | number
+    }
+
+    /// The channel of a lane.
+    #[inline(always)]
+    pub(super) fn channel_of(&self, lane: u32) -> u32 {
+        lane >> self.lane_shift
+    }
+
+    /// The number of a lane at its channel.
+    #[inline(always)]
+    pub(super) fn number_of(&self, lane: u32) -> u32 {
+        lane & ((1 << self.lane_shift) - 1)
     }
 
     #[inline(always)]

@@ -106,7 +106,12 @@ impl Timing {
     /// Buffers over which a parcel of so many flits is spread while its head waits.
     #[inline(always)]
     pub(super) fn span(&self, flits: u32) -> usize {
-        if flits <= self.part { 1 } else { flits.div_ceil(self.part) as usize }
+        // The most frequent cases without a division.
+        match flits {
+            flits if flits <= self.part => 1,
+            flits if flits - self.part <= self.part => 2,
+            flits => flits.div_ceil(self.part) as usize,
+        }
     }
 
     /// Cycles that a parcel takes in one lane of a channel of this kind: where the loop of credits is longer than the buffer, flits wait.

@@ -3,7 +3,7 @@
 //! Each event touches one channel, who waits there, and one or two lanes, so it costs what it changes. Nothing is solved, and nothing
 //! swept.
 
-use super::records::{Channels, Entry, NONE, Parcel, Parcels};
+use super::records::{Channels, Entry, NONE, Parcel, Parcels, take_entry};
 use super::timing::Timing;
 use super::wheel::{Event, Kind, Wheel};
 use kasuri_network::memory::{Column, fetch_ahead};
@@ -77,11 +77,16 @@ pub(super) struct Transit {
     now: u32,
     origin: u64,
     born: u32,
+    /// Does the network find no room in the caches near the processor?
+    is_large: bool,
     /// Do flits count on channels?
     pub(super) counts_flits: bool,
     pub(super) counted: Counted,
     pub(super) happened: Vec<Happening>,
 }
+
+/// Terminals of a network whose memory is asked for ahead.
+const LEAST_TERMINALS: u32 = 512;
 
 /// Times go back to near 0 from here on.
 const LATEST: u32 = 1 << 31;
@@ -101,6 +106,7 @@ impl Transit {
             now: 0,
             origin: 0,
             born: 0,
+            is_large: network.terminal_count() >= LEAST_TERMINALS,
             counts_flits: true,
             counted: Counted::default(),
             happened: Vec::new(),
@@ -165,18 +171,27 @@ impl Transit {
         while self.wheel.has_any_at(self.now) {
             self.wheel.take(self.now, &mut batch);
             self.counted.events += batch.len() as u64;
-            for number in 0..batch.len() {
-                if let Some(&later) = batch.get(number + 8) {
-                    self.fetch(later);
-                }
-                if let Some(&later) = batch.get(number + 4) {
-                    self.fetch_next(later);
-                }
-                self.handle(batch[number]);
+            if self.is_large {
+                self.handle_ahead(&batch);
+            } else {
+                batch.iter().for_each(|&event| self.handle(event));
             }
             batch.clear();
         }
         self.batch = batch;
+    }
+
+    /// Handles the events of a cycle where most of what they touch waits for memory: it is asked for some events ahead.
+    fn handle_ahead(&mut self, batch: &[Event]) {
+        for number in 0..batch.len() {
+            if let Some(&later) = batch.get(number + 8) {
+                self.fetch(later);
+            }
+            if let Some(&later) = batch.get(number + 4) {
+                self.fetch_next(later);
+            }
+            self.handle(batch[number]);
+        }
     }
 
     #[inline(always)]
@@ -221,7 +236,7 @@ impl Transit {
             Kind::Tail => {
                 let lane = self.parcels.place(number, event.place()).lane;
                 fetch_ahead(self.channels.lanes.as_slice(), lane as usize);
-                fetch_ahead(self.channels.outputs.as_slice(), (lane / self.channels.each) as usize);
+                fetch_ahead(self.channels.outputs.as_slice(), self.channels.channel_of(lane) as usize);
                 if event.place() > 0 {
                     let before = self.parcels.place(number, event.place() - 1).lane;
                     fetch_ahead(self.channels.lanes.as_slice(), before as usize);
@@ -305,7 +320,7 @@ impl Transit {
         let parcel = &mut self.parcels.parcels[number as usize];
         parcel.place += 1;
         parcel.asks = true;
-        let (hop, from) = (parcel.path + u32::from(parcel.place), parcel.lane / self.channels.each);
+        let (hop, from) = (parcel.path + u32::from(parcel.place), self.channels.channel_of(parcel.lane));
         self.wait(number, hop, from);
     }
 
@@ -319,11 +334,18 @@ impl Transit {
         if output.ejects {
             // A terminal takes all that comes, one parcel after the other.
             output.ready.push(entry);
-            self.start(channel);
-        } else {
-            output.waiting.push(entry);
-            self.grant(channel);
+            return self.start(channel);
         }
+        // Most often nobody else waits, and a lane is free.
+        if output.waiting.is_empty()
+            && u32::from(output.taken) < self.channels.each
+            && let Ok(lane) = self.free_lane(channel, &entry)
+        {
+            self.give_lane(channel, entry, lane);
+            return self.start(channel);
+        }
+        self.channels.outputs[channel].waiting.push(entry);
+        self.grant(channel);
     }
 
     /// Who comes first in turn: by round robin among inputs, or the oldest.
@@ -343,8 +365,10 @@ impl Transit {
         let begin = u32::from(self.channels.outputs[channel].next_lane);
         let begin = if (first..=last).contains(&begin) { begin } else { first };
         let (mut best, mut fewest, mut again) = (NONE, u16::MAX, NONE);
-        for number in (begin..=last).chain(first..begin) {
-            let lane = channel * self.channels.each + number;
+        let mut next = begin;
+        for _ in first..=last {
+            let lane = self.channels.lane(channel, next);
+            next = if next == last { first } else { next + 1 };
             if self.channels.lanes[lane].is_taken {
                 continue;
             }
@@ -356,6 +380,9 @@ impl Transit {
             let held = self.channels.held(lane, self.now);
             if held < fewest {
                 (best, fewest) = (lane, held);
+            }
+            if held == 0 {
+                break;
             }
         }
         if best == NONE { Err(again) } else { Ok(best) }
@@ -378,7 +405,8 @@ impl Transit {
                 }
             }
             let Some((position, lane)) = best else { break };
-            self.take_lane(channel, position, lane);
+            let entry = take_entry(&mut self.channels.outputs[channel].waiting, position);
+            self.give_lane(channel, entry, lane);
         }
         if again != NONE && !self.channels.outputs[channel].waiting.is_empty() {
             self.look(channel, again);
@@ -386,12 +414,12 @@ impl Transit {
         self.start(channel);
     }
 
+    /// A parcel that comes gets a free lane of a channel.
     #[inline(always)]
-    fn take_lane(&mut self, channel: u32, position: usize, lane: u32) {
+    fn give_lane(&mut self, channel: u32, mut entry: Entry, lane: u32) {
+        let number = self.channels.number_of(lane) as u8;
         let output = &mut self.channels.outputs[channel];
-        let mut entry = output.waiting.remove(position);
         output.grant = entry.input + 1;
-        let number = (lane - channel * self.channels.each) as u8;
         output.next_lane = number.wrapping_add(1);
         (entry.first, entry.last) = (number, number);
         output.ready.push(entry);
@@ -412,25 +440,7 @@ impl Transit {
             let busy = output.busy;
             return self.look(channel, busy);
         }
-        let (ejects, pointer) = (output.ejects, output.turn);
-        let (mut best, mut least, mut again) = (None, u32::MAX, NONE);
-        for position in 0..self.channels.outputs[channel].ready.len() {
-            let entry = self.channels.outputs[channel].ready[position];
-            let turn = self.turn_of(&entry, pointer);
-            if turn >= least {
-                continue;
-            }
-            let lane = channel * self.channels.each + u32::from(entry.first);
-            let room = if ejects { now } else { self.channels.has_room_at(lane, now) };
-            let is_limited = self.timing.has_input_ports && entry.from != NONE;
-            let input = if is_limited { self.channels.inputs[entry.from].busy } else { 0 };
-            let from = room.max(input);
-            if from <= now {
-                (best, least) = (Some(position), turn);
-            } else {
-                again = again.min(from);
-            }
-        }
+        let (best, again) = self.first_to_cross(channel);
         match best {
             Some(position) => self.cross(channel, position),
             None if again != NONE => self.look(channel, again),
@@ -438,11 +448,48 @@ impl Transit {
         }
     }
 
+    /// Who crosses a channel next, if anybody can now; else the cycle from which somebody can, as far as it is known.
+    #[inline(always)]
+    fn first_to_cross(&mut self, channel: u32) -> (Option<usize>, u32) {
+        let output = &self.channels.outputs[channel];
+        let (pointer, count) = (output.turn, output.ready.len());
+        if count == 1 {
+            // The most frequent case by far.
+            let entry = output.ready[0];
+            let from = self.crosses_from(channel, &entry);
+            return if from <= self.now { (Some(0), NONE) } else { (None, from) };
+        }
+        let (mut best, mut least, mut again) = (None, u32::MAX, NONE);
+        for position in 0..count {
+            let entry = self.channels.outputs[channel].ready[position];
+            let turn = self.turn_of(&entry, pointer);
+            if turn >= least {
+                continue;
+            }
+            let from = self.crosses_from(channel, &entry);
+            if from <= self.now {
+                (best, least) = (Some(position), turn);
+            } else {
+                again = again.min(from);
+            }
+        }
+        (best, again)
+    }
+
+    /// From when on there is room for a parcel that has a lane of a channel, and its input is idle; [`NONE`] if that is not known.
+    #[inline(always)]
+    fn crosses_from(&mut self, channel: u32, entry: &Entry) -> u32 {
+        let lane = self.channels.lane(channel, entry.first.into());
+        let room = if self.channels.outputs[channel].ejects { self.now } else { self.channels.has_room_at(lane, self.now) };
+        let is_limited = self.timing.has_input_ports && entry.from != NONE;
+        room.max(if is_limited { self.channels.inputs[entry.from].busy } else { 0 })
+    }
+
     /// A parcel begins to cross a channel.
     fn cross(&mut self, channel: u32, position: usize) {
         let now = self.now;
         let output = &mut self.channels.outputs[channel];
-        let Entry { parcel: number, from, input, first, .. } = output.ready.remove(position);
+        let Entry { parcel: number, from, input, first, .. } = take_entry(&mut output.ready, position);
         let timing = self.timing.channels[output.link as usize];
         let parcel = &mut self.parcels.parcels[number as usize];
         let (place, flits, last) = (parcel.place, parcel.flits, parcel.last);
@@ -456,7 +503,7 @@ impl Transit {
             debug_assert!(!self.timing.has_input_ports || self.channels.inputs[from].busy <= now, "an input sends one parcel");
             self.channels.inputs[from].busy = now + flits;
         }
-        let lane = channel * self.channels.each + u32::from(first);
+        let lane = self.channels.lane(channel, first.into());
         parcel.lane = lane;
         parcel.asks = false;
         self.counted.crossings += 1;
@@ -533,7 +580,7 @@ impl Transit {
         } else {
             (left + part_of(cycles, flits - self.timing.part.min(flits), flits)).max(self.now)
         };
-        let channel = lane / self.channels.each;
+        let channel = self.channels.channel_of(lane);
         let link = self.channels.outputs[channel].link;
         let time = empties + self.timing.channels[link as usize].credit;
         let is_awaited = self.channels.leave(lane, time);
@@ -547,7 +594,7 @@ impl Transit {
         let lane = self.parcels.place(number, place).lane;
         let Parcel { message, last, .. } = self.parcels.parcels[number as usize];
         let is_last = place == last;
-        let channel = lane / self.channels.each;
+        let channel = self.channels.channel_of(lane);
         if !is_last {
             self.channels.lanes[lane].is_taken = false;
             self.channels.outputs[channel].taken -= 1;
@@ -582,7 +629,7 @@ impl Transit {
     /// one is taken off.
     fn arrive(&mut self, number: u32, cycles: u32) {
         let Parcel { message, flits, lane, .. } = self.parcels.parcels[number as usize];
-        let link = self.channels.outputs[lane / self.channels.each].link;
+        let link = self.channels.outputs[self.channels.channel_of(lane)].link;
         let latency = self.timing.channels[link as usize].latency;
         let load = &mut self.loads[message as usize];
         load.to_arrive -= flits;
