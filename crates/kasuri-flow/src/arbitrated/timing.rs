@@ -107,10 +107,12 @@ impl Timing {
     #[inline(always)]
     pub(super) fn span(&self, flits: u32) -> usize {
         // The most frequent cases without a division.
-        match flits {
-            flits if flits <= self.part => 1,
-            flits if flits - self.part <= self.part => 2,
-            flits => flits.div_ceil(self.part) as usize,
+        if flits <= self.part {
+            1
+        } else if flits - self.part <= self.part {
+            2
+        } else {
+            flits.div_ceil(self.part) as usize
         }
     }
 
