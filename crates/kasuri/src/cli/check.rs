@@ -215,15 +215,22 @@ fn seconds(seconds: f64) -> String {
     format!("{number:.digits$} {unit}")
 }
 
+/// Messages whose flits are added up one by one: those of more take more than a second or two.
+const MOST_MESSAGES_COUNTED: u64 = 1 << 28;
+
 /// What a closed workload comes to.
 fn describe_workload(closed: &ClosedWorkload) -> String {
+    let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
+    let messages_of = format!("workload: {messages} messages of at most {longest} flits");
+    if messages > MOST_MESSAGES_COUNTED {
+        return messages_of;
+    }
     let (mut flits, mut packets) = (0, 0);
     closed.workload.each_message(&mut |message| {
         flits += u64::from(message.flits);
         packets += u64::from(message.flits.div_ceil(closed.parts[closed.part_of(message.token)].packet_flits));
     });
-    let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
-    format!("workload: {messages} messages of at most {longest} flits, in all {flits} flits in {packets} packets")
+    format!("{messages_of}, in all {flits} flits in {packets} packets")
 }
 
 /// Describes a network with its routing, and says what becomes of packets.
