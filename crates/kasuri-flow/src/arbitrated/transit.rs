@@ -494,7 +494,6 @@ impl Transit {
         let parcel = &mut self.parcels.parcels[number as usize];
         let (place, flits, last) = (parcel.place, parcel.flits, parcel.last);
         parcel.cycles = parcel.cycles.max(self.timing.cycles(&timing, flits));
-        let cycles = parcel.cycles;
         output.turn = input + 1;
         output.busy = now + flits * timing.period;
         output.flits += u64::from(flits) * u64::from(self.counts_flits);
@@ -506,27 +505,28 @@ impl Transit {
         let lane = self.channels.lane(channel, first.into());
         parcel.lane = lane;
         parcel.asks = false;
+        parcel.arrives = place == last;
+        let parcel = *parcel;
         self.counted.crossings += 1;
         self.counted.flits_in += u64::from(flits) * u64::from(place == 0);
         let record = self.parcels.place_mut(number, place);
         (record.lane, record.start, record.next) = (lane, now, NONE);
         if place == last {
-            self.parcels.parcels[number as usize].arrives = true;
-            self.arrive(number, cycles);
+            self.arrive(&parcel);
         } else {
             self.enter(number, place, lane);
-            let waits = if self.timing.stores { self.stored(number, timing.period) } else { 0 };
+            let waits = if self.timing.stores { self.stored(&parcel, timing.period) } else { 0 };
             self.post(now + timing.head + waits, Kind::Head, 0, number);
         }
-        self.follow(number, place, cycles);
+        self.follow(number, &parcel);
         if is_awaited {
             self.look(channel, busy);
         }
     }
 
     /// Cycles by which a parcel follows its head where routers wait for all of a packet.
-    fn stored(&self, number: u32, period: u32) -> u32 {
-        let Parcel { message, flits, .. } = self.parcels.parcels[number as usize];
+    fn stored(&self, parcel: &Parcel, period: u32) -> u32 {
+        let &Parcel { message, flits, .. } = parcel;
         self.timing.waits(self.loads[message as usize].packet.min(flits), period)[1]
     }
 
@@ -548,9 +548,10 @@ impl Transit {
 
     /// Now that a head has begun to cross the channel at a place: when does the tail leave the channels behind it, and when does room come
     /// back in their buffers? The tail follows once the head is as many channels further as the parcel spans; at the end all of it does.
-    fn follow(&mut self, number: u32, place: u16, cycles: u32) {
+    #[inline(always)]
+    fn follow(&mut self, number: u32, parcel: &Parcel) {
         let now = self.now;
-        let Parcel { flits, last, .. } = self.parcels.parcels[number as usize];
+        let &Parcel { flits, last, place, cycles, .. } = parcel;
         let span = self.timing.span(flits) as u32;
         let at = u32::from(place);
         let begin = (at + 1).saturating_sub(span);
@@ -564,14 +565,14 @@ impl Transit {
         let begin = at.saturating_sub(span);
         let end = if place == last { at } else { begin + u32::from(at >= span) };
         for behind in begin..end {
-            self.free_room(number, behind as u16, cycles, span);
+            self.free_room(number, parcel, behind as u16, span);
         }
     }
 
     /// The buffer at a place of a parcel's path begins to empty for good.
     #[inline(always)]
-    fn free_room(&mut self, number: u32, place: u16, cycles: u32, span: u32) {
-        let flits = self.parcels.parcels[number as usize].flits;
+    fn free_room(&mut self, number: u32, parcel: &Parcel, place: u16, span: u32) {
+        let &Parcel { flits, cycles, .. } = parcel;
         let (lane, left) = (self.parcels.place(number, place).lane, self.parcels.place(number, place + 1).start);
         let empties = if self.timing.cuts_through {
             left + cycles
@@ -627,8 +628,8 @@ impl Transit {
 
     /// A parcel begins to cross its last channel. It has been made longer for the sake of queues; what that has added to the time of a lone
     /// one is taken off.
-    fn arrive(&mut self, number: u32, cycles: u32) {
-        let Parcel { message, flits, lane, .. } = self.parcels.parcels[number as usize];
+    fn arrive(&mut self, parcel: &Parcel) {
+        let &Parcel { message, flits, lane, cycles, .. } = parcel;
         let link = self.channels.outputs[self.channels.channel_of(lane)].link;
         let latency = self.timing.channels[link as usize].latency;
         let load = &mut self.loads[message as usize];
