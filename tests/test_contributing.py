@@ -125,8 +125,8 @@ def copy() -> Path:
 
 def copy_with(changes: dict[str, str]) -> None:
     """Bring the copy up to date, with the changed and new files."""
-    # The tests of the crates run the parsers on the seeds of the fuzz targets and on the project's samples too.
-    folders = [ROOT / "crates", ROOT / "fuzz/corpus", ROOT / "tests/data"]
+    # The tests of the crates run the parsers on the seeds of the fuzz targets and on the project's samples too, and examples.
+    folders = [ROOT / "crates", ROOT / "fuzz/corpus", ROOT / "tests/data", ROOT / "examples"]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}
     files |= {name: text.encode() for name, text in changes.items()}
