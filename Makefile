@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra uec ib tenstorrent papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra fabrics uec ib tenstorrent papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -176,6 +176,11 @@ verify-readers: build
 verify-uec: build
 	$(call say,comparing with UEC htsim ($(or $(REFERENCE),the extract in tests/data)))
 	@$(PY) validation/uec/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
+verify-fabrics: build
+	$(call say,networks of fabrics against a table of counts, distances and digests; 29 verdicts on virtual channels)
+	@$(PY) validation/fabrics/compare.py --kasuri $(KASURI)
+	@cargo test --locked --quiet --workspace --test suite fabrics_deadlock::
 
 verify-ib: build
 	$(call say,following OpenSM's tables route by route and comparing with ibdmchk ($(or $(REFERENCE),the extract in tests/data)))

@@ -125,7 +125,7 @@ def copy() -> Path:
 
 def copy_with(changes: dict[str, str]) -> None:
     """Bring the copy up to date, with the changed and new files."""
-    # The tests of the crates run the parsers on the seeds of the fuzz targets and on the project's samples too, and examples.
+    # The tests of the crates also read the seeds of the fuzz targets, the project's samples and its examples.
     folders = [ROOT / "crates", ROOT / "fuzz/corpus", ROOT / "tests/data", ROOT / "examples"]
     sources = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(ROOT)): path.read_bytes() for path in [*sources, ROOT / "rustfmt.toml"]}

@@ -297,7 +297,7 @@ impl Price {
 /// A process with a small network.
 const PROCESS_BYTES: f64 = 16.0 * MIB;
 
-/// What took less time says more about the start of a process than about its runs, seconds.
+/// Runs of a process that took less together say more about its start than about them, seconds.
 const LEAST_LEARNT_SECONDS: f64 = 0.05;
 
 /// Memory is learnt from large networks alone: small ones drown in what every process needs.

@@ -13,9 +13,9 @@
 //! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiment file and a checksum
 //! ```
 //! A file appears whole or not at all: it is written beside its place and renamed. So whatever is killed, and whenever, every
-//! finished run stays, and what is half done is done again. What took long is flushed to the disk before it is renamed, so that
-//! it stays if the machine stops, too. What takes less time to compute than to flush is left to the system, which writes it
-//! within about half a minute; if the machine stops before, checksums tell, and it is computed again.
+//! finished run stays, and what is half done is done again. A run that took a second or longer is flushed to the disk before
+//! it is renamed, so that it stays if the machine stops, too. A shorter one is left to the system, which writes it within about
+//! half a minute; if the machine stops before, checksums tell, and it is computed again.
 
 use crate::checksums::{CHECKSUM, checksum, checksum_of_row, network_id, read_row, write_table};
 use crate::claims::{Claim, Claims};
@@ -325,7 +325,7 @@ impl Store {
             return Ok(());
         }
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
-        // Whoever looks for a run of it writes it again if it is missing.
+        // Where it is missing, the next `kasuri run` writes it again, also for runs that are there.
         write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
     }
 
@@ -465,7 +465,7 @@ enum Flush {
     Later,
 }
 
-/// Flushing takes some milliseconds a file, many times what a small run takes. What is worth it has taken longer, seconds.
+/// What has taken so long is flushed, seconds: flushes take some milliseconds a file, together several times as long as a small run.
 const LEAST_FLUSHED_SECONDS: f64 = 1.0;
 
 impl Flush {
@@ -523,7 +523,7 @@ fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush
         written.iter().for_each(|(_, file)| begin_flush(file));
         written.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| StoreError::at(path, error)))?;
     }
-    // A network file system may say only now that the disk is full.
+    // Without a flush a network file system says only now that the disk is full.
     written.into_iter().try_for_each(|(path, file)| nix::unistd::close(file).map_err(|error| StoreError::at(path, error.into())))
 }
 

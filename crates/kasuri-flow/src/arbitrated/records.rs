@@ -47,6 +47,20 @@ pub(super) struct Output {
     pub(super) next_lane: u8,
 }
 
+impl Output {
+    /// Is one of so many lanes free?
+    #[inline(always)]
+    pub(super) fn has_free_lane(&self, lanes: u32) -> bool {
+        u32::from(self.taken) < lanes
+    }
+
+    /// Does a head wait for a lane while one of so many is free?
+    #[inline(always)]
+    pub(super) fn can_grant(&self, lanes: u32) -> bool {
+        !self.waiting.is_empty() && self.has_free_lane(lanes)
+    }
+}
+
 /// Takes one of those that wait out of their list; the others keep their order.
 #[inline(always)]
 pub(super) fn take_entry<const N: usize>(list: &mut SmallVec<[Entry; N]>, position: usize) -> Entry
@@ -55,14 +69,6 @@ where
 {
     // Most often it is the only one, and nothing moves up.
     if position + 1 == list.len() { list.pop().expect("the list has that position") } else { list.remove(position) }
-}
-
-impl Output {
-    /// Does a head wait for a lane while one of so many is free?
-    #[inline(always)]
-    pub(super) fn can_grant(&self, lanes: u32) -> bool {
-        !self.waiting.is_empty() && u32::from(self.taken) < lanes
-    }
 }
 
 /// The end of a channel, seen from the router there.
@@ -211,7 +217,7 @@ impl Parcels {
     }
 }
 
-/// Channels have room for so many lanes, as a power of two.
+/// The power of two that is the number of places for so many lanes of a channel.
 pub(super) fn lane_shift(lanes: u32) -> u32 {
     lanes.next_power_of_two().trailing_zeros()
 }

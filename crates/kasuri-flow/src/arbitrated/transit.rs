@@ -77,7 +77,7 @@ pub(super) struct Transit {
     now: u32,
     origin: u64,
     born: u32,
-    /// Does the network find no room in the caches near the processor?
+    /// Is the network too large for the caches near the processor?
     is_large: bool,
     /// Do flits count on channels?
     pub(super) counts_flits: bool,
@@ -85,8 +85,9 @@ pub(super) struct Transit {
     pub(super) happened: Vec<Happening>,
 }
 
-/// Terminals of a network whose memory is asked for ahead.
-const LEAST_TERMINALS: u32 = 512;
+/// Terminals of a network whose memory is asked for ahead: in trees that costs a tenth of the time with 512, and saves a tenth with 1,000 and
+/// a quarter with 4,096.
+const LEAST_TERMINALS: u32 = 768;
 
 /// Times go back to near 0 from here on.
 const LATEST: u32 = 1 << 31;
@@ -338,7 +339,7 @@ impl Transit {
         }
         // Most often nobody else waits, and a lane is free.
         if output.waiting.is_empty()
-            && u32::from(output.taken) < self.channels.each
+            && output.has_free_lane(self.channels.each)
             && let Ok(lane) = self.free_lane(channel, &entry)
         {
             self.give_lane(channel, entry, lane);

@@ -215,7 +215,7 @@ fn seconds(seconds: f64) -> String {
     format!("{number:.digits$} {unit}")
 }
 
-/// Messages whose flits are added up one by one: those of more take more than a second or two.
+/// Messages whose flits are added up one by one, at most: a second or two of work.
 const MOST_MESSAGES_COUNTED: u64 = 1 << 28;
 
 /// What a closed workload comes to.
