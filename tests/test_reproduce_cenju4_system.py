@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,8 @@ import numpy as np
 import pytest
 
 import kasuri
-from kasuri_papers import boards, cenju4, experiments, programs, runs
+import switched
+from kasuri_papers import boards, cenju4, experiments, programs
 from kasuri_papers import cenju4_system as system
 from kasuri_papers.cenju4_system import SIZE, STEPS, TIME
 from kasuri_papers.figure import Table, Verdict
@@ -24,7 +24,7 @@ Rows = list[dict[str, Any]]
 Judge = Callable[[Table], Verdict]
 FOLDER = experiments.find(None) / "cenju4"
 ROOT = Path(__file__).resolve().parent.parent
-KASURI = Path(sys.executable).with_name("kasuri")
+KASURI = switched.KASURI
 
 
 def changed(table: Rows, series: str, **columns: Any) -> Rows:
@@ -226,19 +226,11 @@ def test_every_judge_sees_right_and_wrong_curves() -> None:
 # --- runs in which it is switched off ------------------------------------------------------------------------------------------------
 
 
-def points(number: str, series: str, **sections: dict[str, Any]) -> list[experiments.Point]:
-    """The points of a series, with some keys of the experiment changed."""
-    found = [point for point in experiments.read(FOLDER, number).points if point.series == series]
-    return [
-        dataclasses.replace(
-            point, experiment={**point.experiment, **{name: {**point.experiment.get(name, {}), **keys} for name, keys in sections.items()}}
-        )
-        for point in found
-    ]
+points = partial(switched.points, "cenju4")
 
 
 def table(tmp_path: Path, *chosen: experiments.Point, columns: Any = None) -> Rows:
-    return runs.Runner(jobs=1, command=str(KASURI)).table(list(chosen), tmp_path, columns).rows
+    return switched.table(tmp_path, chosen, columns)
 
 
 def test_the_flits_on_channels_tell_another_cable(tmp_path: Path) -> None:
