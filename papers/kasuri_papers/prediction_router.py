@@ -494,7 +494,7 @@ PAPER = Paper(
             "000-C1",
             "C",
             "static-straight has more than twice the chances of up-priority, but not twice its hit rate",
-            "predictions, ss/up > 2 from 2 levels on; hit rates, ss/up < 2",
+            "hit rates, ss/up < 2 from 2 levels on; predictions, ss/up: told beside 2L - 1 against L, which hold by construction",
             "derived",
             "flit",
             prediction_hit_rates.more_chances_than_hits,
