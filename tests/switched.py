@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kasuri_papers import experiments, runs
+from kasuri_papers.figure import Verdict
 
 KASURI = Path(sys.executable).with_name("kasuri")
 
@@ -33,3 +34,8 @@ def _changed(experiment: Mapping[str, Any], sections: Mapping[str, Mapping[str, 
 def table(folder: Path, chosen: Sequence[experiments.Point], columns: Any = None) -> Rows:
     """The rows of these points' runs, which are kept in a folder."""
     return runs.Runner(jobs=1, command=str(KASURI)).table(list(chosen), folder, columns).rows
+
+
+def failures(verdict: Verdict) -> list[str]:
+    """What a verdict says does not hold."""
+    return [part.removeprefix("NOT: ") for part in verdict.measured.split("; ") if part.startswith("NOT: ")]
