@@ -11,14 +11,9 @@ import pytest
 from kasuri.errors import ConfigError
 from kasuri_papers import PAPERS, experiments, mfs, mfs_studies
 from kasuri_papers.figure import Table
+from mfs_rows import Rows, of_figures, rows, table_1
 
-Rows = list[dict[str, Any]]
 FPP = "traffic.packet_flits"
-
-
-def rows(series: str, values: dict[int, float], y: str = "atr", **more: Any) -> Rows:
-    extra = {key.replace("__", "."): value for key, value in more.items()}
-    return [{"series": series, "k": k, y: value, **extra} for k, value in values.items()]
 
 
 def uniform(flow: dict[int, float], *flits: tuple[int, dict[int, float]]) -> Rows:
@@ -34,14 +29,6 @@ TORNADO = {2: 1.0, 3: 1.0, 4: 1.0, 5: 1.0, 6: 0.5, 7: 0.5, 8: 1 / 3, 9: 1 / 3}
 VC1 = {**TORNADO, 8: 0.15, 9: 0.13}
 VOQ = {**TORNADO, 8: 0.28, 9: 0.28}
 VC2 = {**TORNADO, 6: 0.2, 7: 0.2, 8: 0.1, 9: 0.1}
-
-
-def table_1(flow: float = 1340.0, flit: float = 1330.0, book: float = 1400.0) -> Rows:
-    return (
-        rows("flow", dict.fromkeys(mfs.TABLE_1, flow), "completion_time", completion_time_ns=25 * flow)
-        + rows("flit", dict.fromkeys(mfs.TABLE_1, flit), "completion_time")
-        + rows("booksim", {16: book}, "completion_time")
-    )
 
 
 def cost(seconds: float = 0.1, memory: float = 4.0, places: tuple[int, ...] = (10, 12, 16)) -> Rows:
@@ -82,10 +69,6 @@ def arbiters(age: float, voq: float = 0.36) -> Rows:
         for name, rate in rates.items()
         for row in rows(f"{name}-{network}", dict.fromkeys((6, 8, 10), rate))
     ]
-
-
-def of_figures(**figures: Rows) -> Rows:
-    return [{"figure": number, **row} for number, table in figures.items() for row in table]
 
 
 FLOW = {k: 1.2 * rate for k, rate in FALLING.items()}
