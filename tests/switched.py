@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kasuri_papers import experiments, runs
-from kasuri_papers.figure import Verdict
+from kasuri_papers.figure import Judge, Table, Verdict
 
 KASURI = Path(sys.executable).with_name("kasuri")
 
@@ -39,3 +39,14 @@ def table(folder: Path, chosen: Sequence[experiments.Point], columns: Any = None
 def failures(verdict: Verdict) -> list[str]:
     """What a verdict says does not hold."""
     return [part.removeprefix("NOT: ") for part in verdict.measured.split("; ") if part.startswith("NOT: ")]
+
+
+def passes(judge: Judge, made: Rows) -> None:
+    verdict = judge(Table(made))
+    assert verdict.verdict == "pass", verdict.measured
+
+
+def fails_in(judge: Judge, made: Rows, *parts: str) -> None:
+    """The judge fails, and says these things and no others do not hold."""
+    told = failures(judge(Table(made)))
+    assert len(told) == len(parts) and all(part in text for part, text in zip(parts, told, strict=True)), told

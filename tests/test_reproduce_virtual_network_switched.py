@@ -16,10 +16,9 @@ from kasuri_papers import PAPERS, experiments
 from kasuri_papers import virtual_network_memory as memory
 from kasuri_papers import virtual_network_nodes as nodes
 from kasuri_papers import virtual_network_users as users
-from kasuri_papers.figure import Table, Verdict
-from switched import Rows, failures
+from kasuri_papers.figure import Judge, Table
+from switched import Rows, fails_in, failures, passes
 
-Judge = Callable[[Table], Verdict]
 Points = list[experiments.Point]
 #: The eightfold channel between router and interface.
 FAST = {"terminal_channel_period": 105}
@@ -44,17 +43,6 @@ def with_users(chosen: Sequence[experiments.Point], only: str = "", **keys: Any)
 
 def table(folder: Path, *chosen: experiments.Point) -> Rows:
     return switched.table(folder, chosen)
-
-
-def passes(judge: Judge, rows: Rows) -> None:
-    verdict = judge(Table(rows))
-    assert verdict.verdict == "pass", verdict.measured
-
-
-def fails_in(judge: Judge, rows: Rows, *parts: str) -> None:
-    """The judge fails, and says these things and no others do not hold."""
-    told = failures(judge(Table(rows)))
-    assert len(told) == len(parts) and all(part in text for part, text in zip(parts, told, strict=True)), told
 
 
 # --- the simulator and its measurements --------------------------------------------------------------------------------------------
