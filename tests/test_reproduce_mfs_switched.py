@@ -163,12 +163,13 @@ def test_arbitrated_flows_without_blocking_are_far_from_packets(tmp_path: Path, 
 
 def test_longer_packets_are_closer_where_each_head_takes_time(tmp_path: Path) -> None:
     """With the figure's router a packet costs its flits alone, and its length is no matter, which is why the row fails."""
-    whole: dict[str, Any] = {"ks": (4, 8), "short": False}
-    flow = table(tmp_path, *points("C2", "flow-fat-tree", **whole, seeds=(1, 2, 3)))
-    same = table(tmp_path / "same", *points("C2", "flit-fat-tree", **whole, seeds=(1, 2)))
-    fails_in(mfs.longer_packets_are_closer, [*flow, *same], "fat-tree: mean gap to flow")
-    slow = SLOW_HEADS | {"buffer_flits": 4}
-    passes(mfs.longer_packets_are_closer, [*flow, *table(tmp_path / "slow", *points("C2", "flit-fat-tree", **whole, router=slow))])
+    flow = table(tmp_path, *points("C2", "flow-fat-tree", ks=(4, 8), seeds=(1, 2, 3), short=False))
+
+    def flit(name: str, **router: Any) -> Rows:
+        return table(tmp_path / name, *points("C2", "flit-fat-tree", ks=(4, 8), seeds=(1, 2), short=False, router=router))
+
+    fails_in(mfs.longer_packets_are_closer, [*flow, *flit("figure")], "fat-tree: mean gap to flow")
+    passes(mfs.longer_packets_are_closer, [*flow, *flit("slow", **SLOW_HEADS, buffer_flits=4)])
 
 
 # --- transpose ---------------------------------------------------------------------------------------------------------------------
