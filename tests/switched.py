@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kasuri_papers import experiments, runs
-from kasuri_papers.figure import Judge, Table, Verdict
+from kasuri_papers.figure import Figure, Table, Verdict
 
 KASURI = Path(sys.executable).with_name("kasuri")
 
 Rows = list[dict[str, Any]]
+Points = list[experiments.Point]
+Judge = Callable[[Table], Verdict]
 
 
 def points(paper: str, number: str, series: str, **sections: Mapping[str, Any]) -> list[experiments.Point]:
@@ -50,3 +55,36 @@ def fails_in(judge: Judge, made: Rows, *parts: str) -> None:
     """The judge fails, and says these things and no others do not hold."""
     told = failures(judge(Table(made)))
     assert len(told) == len(parts) and all(part in text for part, text in zip(parts, told, strict=True)), told
+
+
+def series(paper: str, number: str, *names: str, **sections: Any) -> Points:
+    """The points of several series of a figure, with some keys of the experiments' sections changed."""
+    return [point for name in names for point in points(paper, number, name, **sections)]
+
+
+def at(chosen: Points, /, **places: Any) -> Points:
+    """The points at these places: each variable has the given value, or one of a given tuple."""
+    allowed = {name: values if isinstance(values, tuple) else (values,) for name, values in places.items()}
+    found = [point for point in chosen if all(point.variables[name] in values for name, values in allowed.items())]
+    assert found, f"no point at {places}"
+    return found
+
+
+def ran(folder: Path, chosen: Points, columns: Any = None) -> Rows:
+    """The rows of these points, made afresh in a folder of their own."""
+    return table(Path(tempfile.mkdtemp(dir=folder)), chosen, columns)
+
+
+def judged(judge: Judge, rows: Rows) -> list[str]:
+    """What a judge says does not hold; nothing where it passes."""
+    verdict = judge(Table(rows))
+    parts = failures(verdict)
+    assert verdict.verdict == ("fail" if parts else "pass"), verdict
+    return parts
+
+
+def must_cover(figures: Iterable[Figure], tests: Mapping[Judge, Callable[..., None]]) -> None:
+    """Check that each judge of these figures, but of the studies, has its test, which names it."""
+    assert {figure.judge for figure in figures if figure.kind != "S"} == set(tests)
+    for judge, test in tests.items():
+        assert re.search(rf"\b{judge.__name__}\b", inspect.getsource(test)), f"{test.__name__} does not ask {judge.__name__}"

@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-import alive
+import switched
 import test_reproduce_cenju4_system as machine
-from alive import at, failures, ran
 from kasuri.errors import ConfigError
 from kasuri_papers import cenju4
 from kasuri_papers import cenju4_system as system
 from kasuri_papers.cenju4_system import SIZE
 from kasuri_papers.figure import Table
-from switched import Rows
+from switched import Rows, at, judged, ran
 
-series = partial(alive.series, "cenju4")
+series = partial(switched.series, "cenju4")
 
 
 def joined(*parts: Rows) -> Rows:
@@ -32,19 +31,19 @@ def joined(*parts: Rows) -> Rows:
 
 @pytest.mark.parametrize("radix", [2, 8])
 def test_switches_of_another_size_have_not_16_queues(tmp_path: Path, radix: int) -> None:
-    assert failures(cenju4.crosspoints, ran(tmp_path, series("F2", "board"))) == []
-    [part] = failures(cenju4.crosspoints, ran(tmp_path, series("F2", "board", network={"radix": radix})))
+    assert judged(cenju4.crosspoints, ran(tmp_path, series("F2", "board"))) == []
+    [part] = judged(cenju4.crosspoints, ran(tmp_path, series("F2", "board", network={"radix": radix})))
     assert part.startswith(f"switches with [{radix}] inputs and outputs")
 
 
 @pytest.mark.parametrize(("stages", "counts"), [(1, "(1, 4)"), (3, "(48, 64)")])
 def test_a_board_has_its_16_lines_by_two_stages(tmp_path: Path, stages: int, counts: str) -> None:
-    assert failures(cenju4.board, ran(tmp_path, series("C2", "board"))) == []
-    [part] = failures(cenju4.board, ran(tmp_path, series("C2", "board", network={"stages": stages})))
+    assert judged(cenju4.board, ran(tmp_path, series("C2", "board"))) == []
+    [part] = judged(cenju4.board, ran(tmp_path, series("C2", "board", network={"stages": stages})))
     assert part == f"switches and lines [{counts}] ((8, 16))"
 
 
-def of_32(name: str, **sections: Any) -> alive.Points:
+def of_32(name: str, **sections: Any) -> switched.Points:
     return at(series("F1", name, **sections), n=32)
 
 
@@ -52,11 +51,11 @@ def test_all_pairs_reach_by_one_path_of_the_cabling(tmp_path: Path) -> None:
     names = ("machine", "machine-pairs", "channels")
     others = [row for row in machine.networks() if not (row["n"] == 32 and row["series"] in names)]
     usual = {name: ran(tmp_path, of_32(name), system.off_the_rule) for name in names}
-    assert failures(system.networks, joined(others, *usual.values())) == []
+    assert judged(system.networks, joined(others, *usual.values())) == []
 
     def told(name: str, **sections: Any) -> list[str]:
         rows = usual | {name: ran(tmp_path, of_32(name, **sections), system.off_the_rule)}
-        return failures(system.networks, joined(others, *rows.values()))
+        return judged(system.networks, joined(others, *rows.values()))
 
     # On a machine of one cabling packets do not take the channels of the others.
     [part] = told("channels", network={"cabling": None, "cable": None})
@@ -69,17 +68,17 @@ def test_all_pairs_reach_by_one_path_of_the_cabling(tmp_path: Path) -> None:
 
 def test_a_pure_network_of_other_switches_has_more_of_them(tmp_path: Path) -> None:
     others = [row for row in machine.networks() if (row["series"], row["n"]) != ("pure", 64)]
-    assert failures(system.networks, joined(others, ran(tmp_path, at(series("F1", "pure"), n=64)))) == []
+    assert judged(system.networks, joined(others, ran(tmp_path, at(series("F1", "pure"), n=64)))) == []
     rows = ran(tmp_path, at(series("F1", "pure", network={"radix": 2}), n=64))
-    [part] = failures(system.networks, joined(others, rows))
+    [part] = judged(system.networks, joined(others, rows))
     assert "64: (64, 192)" in part
 
 
 def test_a_storm_drains_unless_flits_are_lost_and_is_refused_where_it_might_not(tmp_path: Path) -> None:
     shorter = {"repeat": 5}
-    assert failures(cenju4.storm_drains, ran(tmp_path, series("C4", "storm", workload=shorter))) == []
+    assert judged(cenju4.storm_drains, ran(tmp_path, series("C4", "storm", workload=shorter))) == []
     lossy = ran(tmp_path, series("C4", "storm", workload=shorter, endpoint={"flit_loss_rate": 1e-4}))
-    assert failures(cenju4.storm_drains, lossy) == ["storm: 3 runs ended as ['deadlock']"]
+    assert judged(cenju4.storm_drains, lossy) == ["storm: 3 runs ended as ['deadlock']"]
     # On a torus packets wait for each other in a ring.
     ring = {"topology": "torus", "terminals": None, "dimensions": [8, 8]}
     order = {"algorithm": "dimension-order", "tie": "positive"}
@@ -88,7 +87,7 @@ def test_a_storm_drains_unless_flits_are_lost_and_is_refused_where_it_might_not(
 
 
 def test_every_packet_of_the_protocols_is_needed(tmp_path: Path) -> None:
-    assert failures(cenju4.protocols, ran(tmp_path, series("T1", "protocols"))) == []
+    assert judged(cenju4.protocols, ran(tmp_path, series("T1", "protocols"))) == []
     [point] = series("T1", "protocols", endpoint={"flit_loss_rate": 1e-4}, sweep={"measure.seed": list(range(1, 41))})
     rows = ran(tmp_path, [point])
     whole = [row for row in rows if row["status"] == "completed"]
@@ -96,8 +95,8 @@ def test_every_packet_of_the_protocols_is_needed(tmp_path: Path) -> None:
     # A run ends as it should if nothing was lost, and not with one flit less.
     assert all(row["link_lost_flits"] == 0 for row in whole)
     assert not any(row["link_lost_flits"] == 0 for row in rows if row not in whole)
-    assert failures(cenju4.protocols, whole) == []
-    [part] = failures(cenju4.protocols, rows)
+    assert judged(cenju4.protocols, whole) == []
+    [part] = judged(cenju4.protocols, rows)
     assert part.startswith("protocols: 40 runs ended as [")
 
 
@@ -110,11 +109,11 @@ def test_every_packet_of_the_protocols_is_needed(tmp_path: Path) -> None:
 )
 def test_each_kind_of_packet_has_its_own_time_in_a_switch(tmp_path: Path, key: str, name: str) -> None:
     names = ("unicast", "multicast", "synchronisation")
-    assert failures(cenju4.switch_latency, ran(tmp_path, series("C1", *names))) == []
+    assert judged(cenju4.switch_latency, ran(tmp_path, series("C1", *names))) == []
     cycles = {"latency": 10, "multicast_latency": 15, "synchronisation_latency": 16}
     for without, step in ((0, 0.0), (1, 12.5)):
         rows = ran(tmp_path, series("C1", *names, router={"crosspoint": cycles | {key: without}}))
-        [part] = failures(cenju4.switch_latency, rows)
+        [part] = judged(cenju4.switch_latency, rows)
         assert part.startswith(f"{name}: [{step}, {step}, {step}] ns a switch")
 
 
@@ -128,8 +127,8 @@ def test_each_kind_of_packet_has_its_own_time_in_a_switch(tmp_path: Path, key: s
     ],
 )
 def test_data_fills_a_link_only_where_nothing_else_does(tmp_path: Path, off: dict[str, Any], rate: float | None) -> None:
-    assert failures(cenju4.link_rate, ran(tmp_path, series("C3", "data"))) == []
-    [part] = failures(cenju4.link_rate, ran(tmp_path, series("C3", "data", **off)))
+    assert judged(cenju4.link_rate, ran(tmp_path, series("C3", "data"))) == []
+    [part] = judged(cenju4.link_rate, ran(tmp_path, series("C3", "data", **off)))
     measured = float(part.split()[4])
     assert measured < 0.99 * 213.333
     assert rate is None or measured == pytest.approx(rate, rel=1e-3)
@@ -137,8 +136,8 @@ def test_data_fills_a_link_only_where_nothing_else_does(tmp_path: Path, off: dic
 
 @pytest.mark.parametrize(("key", "nanoseconds"), [("cache_ns", 16 * 12.5), ("beat_ns", 410.0)])
 def test_lines_come_faster_without_the_wait_for_the_cache_or_without_its_bus(tmp_path: Path, key: str, nanoseconds: float) -> None:
-    assert failures(cenju4.read_rate, ran(tmp_path, series("C5", "read"))) == []
-    parts = failures(cenju4.read_rate, ran(tmp_path, series("C5", "read", endpoint={key: 0.0})))
+    assert judged(cenju4.read_rate, ran(tmp_path, series("C5", "read"))) == []
+    parts = judged(cenju4.read_rate, ran(tmp_path, series("C5", "read", endpoint={key: 0.0})))
     assert parts[0].startswith(f"Mbyte/s: {128 / nanoseconds * 1000:.4f}")
 
 
@@ -148,7 +147,7 @@ def test_lines_come_faster_without_the_wait_for_the_cache_or_without_its_bus(tmp
 @pytest.mark.parametrize("case", ["B", "C", "D"])
 def test_odd_words_cost_packets_that_even_ones_do_not(tmp_path: Path, case: str) -> None:
     usual = {name: ran(tmp_path, series("F5", name)) for name in "ABCD"}
-    assert failures(cenju4.odd_words, joined(*usual.values())) == []
+    assert judged(cenju4.odd_words, joined(*usual.values())) == []
     even = []
     for point in series("F5", case):
         offsets = {"source_offset": point.variables["s"] // 8 * 8, "target_offset": point.variables["t"] // 8 * 8}
@@ -158,7 +157,7 @@ def test_odd_words_cost_packets_that_even_ones_do_not(tmp_path: Path, case: str)
     # Both at double words, a message goes as in case A.
     for row in rows:
         assert row["flit_hops"] == 2 * cenju4.STAGES * cenju4.flits(row["s"] // 8 * 8, row["t"] // 8 * 8, row["m"])
-    [part] = failures(cenju4.odd_words, joined(*(usual | {case: rows}).values()))
+    [part] = judged(cenju4.odd_words, joined(*(usual | {case: rows}).values()))
     assert part.startswith(f"{case}: 4 messages")
 
 
@@ -170,19 +169,19 @@ def test_packets_follow_the_places_of_source_and_target(
     tmp_path: Path, off: dict[str, int], source: str | None, target: str | None
 ) -> None:
     few = {"place": (0, 1, 2, 3, 4, 5)}
-    assert failures(cenju4.packets_by_rule, ran(tmp_path, at(series("C7", "random"), **few))) == []
+    assert judged(cenju4.packets_by_rule, ran(tmp_path, at(series("C7", "random"), **few))) == []
     rows = ran(tmp_path, at(series("C7", "random", workload=off), **few))
     for row in rows:
         place = (row[source] if source else 0, row[target] if target else 0)
         assert row["flit_hops"] == 2 * cenju4.STAGES * cenju4.flits(*place, row["m"])
-    [part] = failures(cenju4.packets_by_rule, rows)
+    [part] = judged(cenju4.packets_by_rule, rows)
     assert part.startswith("random: 6 messages")
 
 
 def test_packets_without_headers_are_not_those_of_the_rules(tmp_path: Path) -> None:
     few = {"place": (0, 1, 2)}
     headless = ran(tmp_path, at(series("C7", "random", endpoint={"header_flits": 0}), **few))
-    assert len(failures(cenju4.packets_by_rule, headless)) == 1
+    assert len(judged(cenju4.packets_by_rule, headless)) == 1
 
 
 # --- time -------------------------------------------------------------------------------------------------------------------------
@@ -201,9 +200,9 @@ def test_packets_without_headers_are_not_those_of_the_rules(tmp_path: Path) -> N
 )
 def test_latency_is_made_of_the_interfaces_parts(tmp_path: Path, off: tuple[str, ...], expected: set[str]) -> None:
     names, few = ("paralib", "mpi", "system-call"), {SIZE: [8, 16, 64, 1024]}
-    assert failures(cenju4.latency, ran(tmp_path, series("F6", *names, sweep=few))) == []
+    assert judged(cenju4.latency, ran(tmp_path, series("F6", *names, sweep=few))) == []
     free = dict.fromkeys(off, 0.0)
-    parts = failures(cenju4.latency, ran(tmp_path, series("F6", *names, sweep=few, endpoint=free)))
+    parts = judged(cenju4.latency, ran(tmp_path, series("F6", *names, sweep=few, endpoint=free)))
     assert {next(text for text in expected if part.startswith(text)) for part in parts} == expected
 
 
@@ -219,7 +218,7 @@ def test_throughput_hangs_on_the_optimised_read_the_line_and_the_library(tmp_pat
     usual = {case: rows(case) for case in "ABC"}
 
     def told(**other: Rows) -> set[str]:
-        return set(failures(cenju4.throughput, joined(*(usual | other).values())))
+        return set(judged(cenju4.throughput, joined(*(usual | other).values())))
 
     # What does not hold of the usual runs is no matter of this test.
     known = told()
@@ -242,10 +241,10 @@ def test_throughput_hangs_on_the_optimised_read_the_line_and_the_library(tmp_pat
 def test_odd_words_are_as_slow_in_hardware_where_software_copies_for_nothing(tmp_path: Path) -> None:
     few: dict[str, Any] = {"d": (1, 3, 15, 31)}
     usual = {name: ran(tmp_path, at(series("F8", name), **few)) for name in "ABCD"}
-    assert failures(cenju4.odd_throughput, joined(*usual.values())) == []
+    assert judged(cenju4.odd_throughput, joined(*usual.values())) == []
 
     def told(**other: Rows) -> list[str]:
-        return failures(cenju4.odd_throughput, joined(*(usual | other).values()))
+        return judged(cenju4.odd_throughput, joined(*(usual | other).values()))
 
     free = {name: ran(tmp_path, at(series("F8", name, endpoint={"word_copy_ns": 0.0}), **few)) for name in "CD"}
     parts = told(**free)
@@ -269,11 +268,11 @@ FEW_NODES = {"n": (1, 2, 4, 8, 16, 32)}
 
 def test_barriers_take_the_time_of_their_way(tmp_path: Path) -> None:
     usual = {name: ran(tmp_path, at(series("F10", name), **FEW_NODES)) for name in "ABCDE"}
-    assert failures(cenju4.barriers, joined(*usual.values())) == []
+    assert judged(cenju4.barriers, joined(*usual.values())) == []
 
     def told(name: str, schedule: str) -> list[str]:
         rows = ran(tmp_path, at(series("F10", name, workload={"schedule": schedule}), **FEW_NODES))
-        return failures(cenju4.barriers, joined(*(usual | {name: rows}).values()))
+        return judged(cenju4.barriers, joined(*(usual | {name: rows}).values()))
 
     # Without multicast D has the slope of C; a tree is not linear, and all messages to one are not like a tree.
     slopes, at_32 = told("D", "atomic-add")
@@ -301,21 +300,21 @@ def test_the_switches_own_barrier_is_not_another_one(tmp_path: Path, off: dict[s
     few = {"n": (2, 4, 8, 16, 32)}
     both = [*series("F10", "D"), *series("F10", "E")]
     usual = [{**row, "figure": "F10"} for row in ran(tmp_path, at(both, **few))]
-    assert failures(cenju4.barrier_of_the_switches, usual) == []
+    assert judged(cenju4.barrier_of_the_switches, usual) == []
     other = [{**row, "figure": "F10"} for row in ran(tmp_path, at(series("F10", "E", **off), **few))]
-    parts = failures(cenju4.barrier_of_the_switches, [*(row for row in usual if row["series"] == "D"), *other])
+    parts = judged(cenju4.barrier_of_the_switches, [*(row for row in usual if row["series"] == "D"), *other])
     assert len(parts) == len(expected)
     assert all(part.startswith(text) for part, text in zip(parts, expected, strict=True))
 
 
 def test_synchronisation_is_refused_for_the_number_of_nodes_alone(tmp_path: Path) -> None:
     refused, works = ran(tmp_path, series("C6", "refused")), ran(tmp_path, series("C6", "D"))
-    assert failures(cenju4.beyond_64, [*refused, *works]) == []
+    assert judged(cenju4.beyond_64, [*refused, *works]) == []
     for off in ({"network": {"terminals": 64}}, {"workload": {"schedule": "multicast-atomic-add"}}):
-        [part] = failures(cenju4.beyond_64, [*works, *ran(tmp_path, series("C6", "refused", **off))])
+        [part] = judged(cenju4.beyond_64, [*works, *ran(tmp_path, series("C6", "refused", **off))])
         assert part == "refused: ['', '', '']"
     lossy = ran(tmp_path, series("C6", "D", endpoint={"flit_loss_rate": 1e-2}))
-    assert failures(cenju4.beyond_64, [*refused, *lossy]) == ["multicast and atomic add with [] nodes"]
+    assert judged(cenju4.beyond_64, [*refused, *lossy]) == ["multicast and atomic add with [] nodes"]
 
 
 def test_the_nodes_of_the_machine_are_told(tmp_path: Path) -> None:
@@ -328,21 +327,21 @@ def test_the_nodes_of_the_machine_are_told(tmp_path: Path) -> None:
 
 
 def test_a_source_at_a_line_needs_no_line_from_main_memory(tmp_path: Path) -> None:
-    assert failures(system.steps_in_order, [*ran(tmp_path, series("F4", "timeline")), *machine.choice()]) == []
+    assert judged(system.steps_in_order, [*ran(tmp_path, series("F4", "timeline")), *machine.choice()]) == []
     for off in ({"source_offset": 0}, {"reuse_line": False}):
-        [part] = failures(system.steps_in_order, [*ran(tmp_path, series("F4", "timeline", workload=off)), *machine.choice()])
+        [part] = judged(system.steps_in_order, [*ran(tmp_path, series("F4", "timeline", workload=off)), *machine.choice()])
         assert part == "a line that was read before comes from main memory (4a)"
 
 
 def test_three_tasks_switch_by_the_sets_of_control_registers(tmp_path: Path) -> None:
     usual = {name: ran(tmp_path, series("C11", name)) for name in ("tasks", "enough", "switches")}
-    assert failures(system.tasks, joined(*usual.values())) == []
+    assert judged(system.tasks, joined(*usual.values())) == []
     for name, registers, expected in (
         ("tasks", 3, "switches {1: 0, 2: 0, 3: 0}"),
         ("enough", 2, "with a set for each of three tasks [32] switches"),
     ):
         rows = ran(tmp_path, series("C11", name, endpoint={"user_registers": registers}))
-        [part] = failures(system.tasks, joined(*(usual | {name: rows}).values()))
+        [part] = judged(system.tasks, joined(*(usual | {name: rows}).values()))
         assert part.startswith(expected)
 
 
@@ -353,11 +352,11 @@ def test_all_to_all_hangs_on_its_order_and_on_multicast(tmp_path: Path) -> None:
         return ran(tmp_path, series("F9", name, sweep={SIZE: sizes[name], "measure.seed": [1, 2]}, **sections))
 
     usual = {name: rows(name) for name in sizes} | {"one-to-one": ran(tmp_path, series("F9", "one-to-one", sweep={SIZE: [524288]}))}
-    assert failures(system.all_to_all, joined(*usual.values())) == []
+    assert judged(system.all_to_all, joined(*usual.values())) == []
     # Staggered, A is B; without multicast, C is.
-    [part] = failures(system.all_to_all, joined(*(usual | {"A": rows("A", workload={"schedule": "shift"})}).values()))
+    [part] = judged(system.all_to_all, joined(*(usual | {"A": rows("A", workload={"schedule": "shift"})}).values()))
     assert part.startswith("A < B < C: B ")
-    single, busy, order = failures(system.all_to_all, joined(*(usual | {"C": rows("C", workload={"schedule": "shift"})}).values()))[:3]
+    single, busy, order = judged(system.all_to_all, joined(*(usual | {"C": rows("C", workload={"schedule": "shift"})}).values()))[:3]
     assert single.startswith("16384 bytes: C ")
     assert busy.startswith("last links busy 0.")
     assert order.startswith("A < ")
@@ -366,7 +365,7 @@ def test_all_to_all_hangs_on_its_order_and_on_multicast(tmp_path: Path) -> None:
 # --- completeness -----------------------------------------------------------------------------------------------------------------
 
 #: The test that switches off what a judge looks at.
-ALIVE: dict[alive.Judge, Callable[..., None]] = {
+ALIVE: dict[switched.Judge, Callable[..., None]] = {
     cenju4.crosspoints: test_switches_of_another_size_have_not_16_queues,
     cenju4.board: test_a_board_has_its_16_lines_by_two_stages,
     cenju4.storm_drains: test_a_storm_drains_unless_flits_are_lost_and_is_refused_where_it_might_not,
@@ -395,4 +394,4 @@ ALIVE: dict[alive.Judge, Callable[..., None]] = {
 
 
 def test_what_every_judge_looks_at_is_switched_off_somewhere() -> None:
-    alive.must_cover(cenju4.PAPER.figures, ALIVE)
+    switched.must_cover(cenju4.PAPER.figures, ALIVE)

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import alive
 import kasuri
-from alive import Points, at, failures, ran
+import switched
 from kasuri_papers import PAPERS, counts, mlfm, programs
 from kasuri_papers.figure import Table
+from switched import Points, at, judged, ran
 from test_reproduce_mlfm import SETS, engines, several_threads, shares, transforms
 
-series = partial(alive.series, "mlfm")
+series = partial(switched.series, "mlfm")
 
 #: Communication and whole of NPB FT, by both schedules.
 FT = ("new-communication", "new-whole", "shift-communication", "shift-whole")
@@ -43,24 +43,24 @@ def of_one_layer(number: str) -> Points:
 
 def test_half_of_the_terminals_stay_where_one_side_of_the_spines_is_used(tmp_path: Path) -> None:
     judge, one_sided = mlfm.two_level_fat_tree, ran(tmp_path, series("F1", "one-sided"))
-    assert failures(judge, [*one_sided, *ran(tmp_path, series("F1", "two-sided"))]) == []
+    assert judged(judge, [*one_sided, *ran(tmp_path, series("F1", "two-sided"))]) == []
     half = ran(tmp_path, series("F1", "two-sided", network={"sides": 1}))
-    terminals, routers = failures(judge, [*one_sided, *half])
+    terminals, routers = judged(judge, [*one_sided, *half])
     assert terminals.startswith("two-sided, d = 2 to 12: terminals") and terminals.endswith(", 9 for d = 3")
     assert routers.startswith("two-sided, d = 2 to 12: routers") and routers.endswith(", 6 for d = 3")
 
 
 def test_two_levels_keep_two_terminals_a_switch_and_a_third_one_costs(tmp_path: Path) -> None:
     judge, two = mlfm.third_level_costs, ran(tmp_path, series("F3", "two-levels"))
-    assert failures(judge, [*two, *ran(tmp_path, series("F3", "three-levels"))]) == []
+    assert judged(judge, [*two, *ran(tmp_path, series("F3", "three-levels"))]) == []
     without = ran(tmp_path, series("F3", "three-levels", network={"levels": 2}))
-    assert failures(judge, [*two, *without]) == ["three-levels, d = 3: 3: 2 terminals a switch (exactly 1.2)"]
+    assert judged(judge, [*two, *without]) == ["three-levels, d = 3: 3: 2 terminals a switch (exactly 1.2)"]
 
 
 def test_one_layer_leaves_spines_with_two_ports(tmp_path: Path) -> None:
     judge = mlfm.full_mesh_of_layers
-    assert failures(judge, ran(tmp_path, series("F4", "mlfm"))) == []
-    terminals, routers, ports = failures(judge, ran(tmp_path, of_one_layer("F4")))
+    assert judged(judge, ran(tmp_path, series("F4", "mlfm"))) == []
+    terminals, routers, ports = judged(judge, ran(tmp_path, of_one_layer("F4")))
     assert terminals.endswith(", 12 for d = 3")
     assert routers.endswith(", 10 for d = 3")
     assert "3: {2, 6}" in ports
@@ -69,19 +69,19 @@ def test_one_layer_leaves_spines_with_two_ports(tmp_path: Path) -> None:
 def test_sizes_follow_the_sides_of_trees_and_the_layers_of_meshes(tmp_path: Path) -> None:
     judge, trees, meshes = mlfm.sizes, ("two-levels", "three-levels"), series("F7", "mlfm")
     usual = ran(tmp_path, series("F7", *trees))
-    assert failures(judge, [*usual, *ran(tmp_path, meshes)]) == []
-    one_sided = failures(judge, [*ran(tmp_path, series("F7", *trees, network={"sides": 1})), *ran(tmp_path, meshes)])
+    assert judged(judge, [*usual, *ran(tmp_path, meshes)]) == []
+    one_sided = judged(judge, [*ran(tmp_path, series("F7", *trees, network={"sides": 1})), *ran(tmp_path, meshes)])
     assert any(part.startswith("MLFM/tree 2: 3, 3: 4, 4: 5") for part in one_sided)
     assert any(part.startswith("three-levels: terminals a switch 2: 2/3, 3: 1") for part in one_sided)
     assert not any(part.startswith("mlfm") for part in one_sided)
-    one_layer = failures(judge, [*usual, *ran(tmp_path, of_one_layer("F7"))])
+    one_layer = judged(judge, [*usual, *ran(tmp_path, of_one_layer("F7"))])
     assert any(part.startswith("MLFM/tree 2: 3/4, 3: 2/3, 4: 5/8") for part in one_layer)
     assert not any(part.startswith(trees) for part in one_layer)
 
 
 def test_one_layer_of_the_experiments_network_has_a_quarter_of_its_nodes(tmp_path: Path) -> None:
-    assert failures(mlfm.experiment_network, ran(tmp_path, series("F9", "mlfm"))) == []
-    [part] = failures(mlfm.experiment_network, ran(tmp_path, series("F9", "mlfm", network={"layers": 1})))
+    assert judged(mlfm.experiment_network, ran(tmp_path, series("F9", "mlfm"))) == []
+    [part] = judged(mlfm.experiment_network, ran(tmp_path, series("F9", "mlfm", network={"layers": 1})))
     assert part == "terminals 8 (32), leaves 4 (16), spines 6 (6), leaf_ports [5] ([5]), spine_ports [2] ([8])"
     for network, terminals in (({}, 32), ({"layers": 1}, 8)):
         [row] = ran(tmp_path, series("T1-3", "mlfm", network=network))
@@ -90,8 +90,8 @@ def test_one_layer_of_the_experiments_network_has_a_quarter_of_its_nodes(tmp_pat
 
 def test_orthogonal_fat_trees_are_larger_by_their_second_side(tmp_path: Path) -> None:
     judge, other = mlfm.orthogonal_is_larger, ran(tmp_path, series("C2", "oft-one-sided", "mlfm"))
-    assert failures(judge, [*other, *ran(tmp_path, series("C2", "oft"))]) == []
-    terminals, larger = failures(judge, [*other, *ran(tmp_path, series("C2", "oft", network={"sides": 1}))])
+    assert judged(judge, [*other, *ran(tmp_path, series("C2", "oft"))]) == []
+    terminals, larger = judged(judge, [*other, *ran(tmp_path, series("C2", "oft", network={"sides": 1}))])
     assert terminals.endswith(", 21 for d = 3")
     assert larger.startswith("orthogonal 3: 21, 4: 52")
 
@@ -99,7 +99,7 @@ def test_orthogonal_fat_trees_are_larger_by_their_second_side(tmp_path: Path) ->
 def test_a_multi_layer_full_mesh_can_have_a_power_of_two(tmp_path: Path) -> None:
     usual = ran(tmp_path, series("C2", "oft", "mlfm"))
     layered = {"topology": "mlfm", "order": None, "layers": 4, "positions": 4, "terminals_per_leaf": 2}
-    [part] = failures(mlfm.orthogonal_is_larger, [*usual, *ran(tmp_path, series("C2", "oft-one-sided", network=layered))])
+    [part] = judged(mlfm.orthogonal_is_larger, [*usual, *ran(tmp_path, series("C2", "oft-one-sided", network=layered))])
     assert part.startswith("powers of two among 16 orthogonal fat trees") and "('oft-one-sided', 3): 32" in part
 
 
@@ -109,18 +109,18 @@ def test_a_multi_layer_full_mesh_can_have_a_power_of_two(tmp_path: Path) -> None
 def test_shifts_collide_where_all_take_the_same_way_up(tmp_path: Path) -> None:
     degrees = (2, 3, 4, 5)
     usual = ran(tmp_path, at(series("F2", "shift"), d=degrees))
-    assert failures(mlfm.shifts_do_not_collide, usual) == []
+    assert judged(mlfm.shifts_do_not_collide, usual) == []
     first = {"algorithm": "minimal", "tie": "lowest", "up_port": None}
     rows = ran(tmp_path, at(series("F2", "shift", routing=first), d=degrees))
     # All d messages of a leaf go up by its first port.
     assert {row["d"]: row["max_load"] for row in rows} == {d: d for d in degrees}
-    [part] = failures(mlfm.shifts_do_not_collide, rows)
+    [part] = judged(mlfm.shifts_do_not_collide, rows)
     assert part.startswith("shift: 4 schedules")
 
 
 def test_shifts_among_parts_of_leaves_collide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [row for row in SETS if row["d"] == 8]
-    assert failures(mlfm.parts_of_a_tree_are_free, [*others, *ran(tmp_path, at(series("C3", "shift"), d=4))]) == []
+    assert judged(mlfm.parts_of_a_tree_are_free, [*others, *ran(tmp_path, at(series("C3", "shift"), d=4))]) == []
 
     def any_terminals(built: kasuri.Network, seed: int) -> list[int]:
         draw = random.Random(seed)
@@ -128,29 +128,29 @@ def test_shifts_among_parts_of_leaves_collide(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(counts, "terminals_of_random_leaves", any_terminals)
     rows = ran(tmp_path, at(series("C3", "shift"), d=4))
-    [part] = failures(mlfm.parts_of_a_tree_are_free, [*others, *rows])
+    [part] = judged(mlfm.parts_of_a_tree_are_free, [*others, *rows])
     assert part.startswith("d = 4: 100 schedules")
     assert sum(row["max_load"] > 1 for row in rows) > 50
 
 
 def test_phases_to_other_positions_collide_in_the_order_of_the_shift(tmp_path: Path) -> None:
     judge, degrees = mlfm.other_positions_do_not_collide, (2, 3, 4, 5)
-    assert failures(judge, ran(tmp_path, at(series("F5", "mlfm"), d=degrees))) == []
+    assert judged(judge, ran(tmp_path, at(series("F5", "mlfm"), d=degrees))) == []
     shifts = ran(tmp_path, at(series("F5", "mlfm", schedule={"name": "shift"}), d=degrees))
-    parts = failures(judge, shifts)
+    parts = judged(judge, shifts)
     assert len(parts) == len(degrees)
     assert parts[1] == "d = 3: 7 phases (27), at most 3 messages on a channel (1)"
 
 
 def test_phases_to_the_same_position_collide_where_all_take_the_first_spine(tmp_path: Path) -> None:
     judge, degrees = mlfm.same_positions_do_not_collide, (2, 3, 4, 5)
-    assert failures(judge, ran(tmp_path, at(series("F6", "mlfm"), d=degrees))) == []
+    assert judged(judge, ran(tmp_path, at(series("F6", "mlfm"), d=degrees))) == []
     first = ran(tmp_path, at(series("F6", "mlfm", routing={"tie": "lowest"}), d=degrees))
-    assert failures(judge, first) == [
+    assert judged(judge, first) == [
         f"d = {d}: {d * (d - 1)} phases ({d * (d - 1)}), at most {d} messages on a channel (1)" for d in degrees
     ]
     # Leaves at different positions have one spine in common: no choice, and the other part of the schedule stays as it is.
-    assert failures(mlfm.other_positions_do_not_collide, first) == []
+    assert judged(mlfm.other_positions_do_not_collide, first) == []
 
 
 @pytest.mark.parametrize("name", ["degree", "shape", "oft"])
@@ -161,9 +161,9 @@ def test_the_all_to_all_by_shifts_collides(tmp_path: Path, name: str) -> None:
         "oft": {"q": (2, 3)},
     }
     usual = {part: ran(tmp_path, at(series("C1", part), **where)) for part, where in places.items()}
-    assert failures(mlfm.all_to_all_is_free, [row for rows in usual.values() for row in rows]) == []
+    assert judged(mlfm.all_to_all_is_free, [row for rows in usual.values() for row in rows]) == []
     shifts = {name: ran(tmp_path, at(series("C1", name, schedule={"name": "shift"}), **places[name]))}
-    [part] = failures(mlfm.all_to_all_is_free, [row for rows in (usual | shifts).values() for row in rows])
+    [part] = judged(mlfm.all_to_all_is_free, [row for rows in (usual | shifts).values() for row in rows])
     assert part.startswith(f"{name}: {len(usual[name])} schedules")
 
 
@@ -173,15 +173,15 @@ def test_the_all_to_all_by_shifts_collides(tmp_path: Path, name: str) -> None:
 def test_without_a_third_level_nothing_takes_longer(tmp_path: Path) -> None:
     judge = mlfm.third_level_raises_latency
     usual = {name: ran(tmp_path, series("C4", name)) for name in ("two-levels", "three-levels", "mlfm")}
-    assert failures(judge, [row for rows in usual.values() for row in rows]) == []
+    assert judged(judge, [row for rows in usual.values() for row in rows]) == []
     without = ran(tmp_path, series("C4", "three-levels", network={"levels": 2}))
-    parts = failures(judge, [*usual["two-levels"], *without, *usual["mlfm"]])
+    parts = judged(judge, [*usual["two-levels"], *without, *usual["mlfm"]])
     assert [part for part in parts if "farthest" in part] == [
         f"d = {d}, farthest: three levels 14, two 14 cycles (more by 8)" for d in (3, 4)
     ]
     # A tree of three levels in place of the layered mesh is not like one of two.
     third = [{**row, "series": "mlfm"} for row in usual["three-levels"]]
-    parts = failures(judge, [*usual["two-levels"], *usual["three-levels"], *third])
+    parts = judged(judge, [*usual["two-levels"], *usual["three-levels"], *third])
     assert "d = 3, farthest: multi-layer full mesh 22 (as two levels)" in parts
 
 
@@ -201,37 +201,37 @@ HOSTS = ("exchange-one", "exchange-four", "memory-one", "memory-four", "network"
 )
 def test_four_on_a_host_share_its_memory_and_no_port(tmp_path: Path, name: str, off: dict[str, Any], part: str) -> None:
     usual = {each: ran(tmp_path, series("F8", each)) for each in HOSTS}
-    assert failures(mlfm.four_on_a_host, [row for rows in usual.values() for row in rows]) == []
+    assert judged(mlfm.four_on_a_host, [row for rows in usual.values() for row in rows]) == []
     usual[name] = ran(tmp_path, series("F8", name, **off))
-    [told] = failures(mlfm.four_on_a_host, [row for rows in usual.values() for row in rows])
+    [told] = judged(mlfm.four_on_a_host, [row for rows in usual.values() for row in rows])
     assert told.startswith(part)
 
 
 def test_the_all_to_all_reaches_the_limit_by_its_schedule_alone(tmp_path: Path) -> None:
     judge, shifts = mlfm.reaches_the_limit, ran(tmp_path, series("F14", "flit-shift", "flow-shift"))
     flits, flows = (ran(tmp_path, series("F14", f"{engine}-new")) for engine in ("flit", "flow"))
-    assert failures(judge, [*shifts, *flits, *flows]) == []
+    assert judged(judge, [*shifts, *flits, *flows]) == []
     by_shifts = ran(tmp_path, series("F14", "flit-new", "flow-new", workload={"schedule": "shift"}))
-    parts = failures(judge, [*shifts, *by_shifts])
+    parts = judged(judge, [*shifts, *by_shifts])
     assert len(parts) == 4
     assert "flow, new, of the limit: 8: 0.700, 16: 0.682, 32: 0.674 (>= 0.95)" in parts
     assert "flit, shift/new 8: 1.000, 16: 1.000, 32: 1.000 (< 0.98)" in parts
     # One virtual channel pauses for two cycles after each packet of 32 flits.
     alone = ran(tmp_path, series("F14", "flit-new", router={"virtual_channels": 1}))
-    [part] = failures(judge, [*shifts, *alone, *flows])
+    [part] = judged(judge, [*shifts, *alone, *flows])
     assert part.startswith("flit, new, of the limit: 8: 0.93")
     # Copies go through the memory that four share.
     copying = ran(tmp_path, series("F14", "flow-new", hosts={"copies": 1}))
-    assert failures(judge, [*shifts, *flits, *copying])[0].startswith("flow, new, of the limit: 8: 0.")
+    assert judged(judge, [*shifts, *flits, *copying])[0].startswith("flow, new, of the limit: 8: 0.")
 
 
 def test_nothing_is_gained_by_shifts_and_more_without_the_limits_of_memory_and_processors(tmp_path: Path) -> None:
     usual = {name: ran(tmp_path, series("F11", name)) for name in FT}
-    assert failures(mlfm.gains, [row for rows in usual.values() for row in rows]) == []
+    assert judged(mlfm.gains, [row for rows in usual.values() for row in rows]) == []
 
     def told(off: dict[str, Any], *names: str) -> list[str]:
         others = [row for name in FT if name not in names for row in usual[name]]
-        return failures(mlfm.gains, [*others, *ran(tmp_path, series("F11", *names, **off))])
+        return judged(mlfm.gains, [*others, *ran(tmp_path, series("F11", *names, **off))])
 
     parts = told({"workload": {"schedule": "shift"}}, *NEW)
     assert len(parts) == 4
@@ -250,13 +250,13 @@ def test_flits_with_one_virtual_channel_take_longer_than_flows(tmp_path: Path) -
     usual = ran(tmp_path, series("F10", *FT, "flow-new-32", "flow-shift-32"))
     others = [row for row in engines() if not row["series"].endswith("-32")]
     flits = ran(tmp_path, series("F10", "flit-new-32", "flit-shift-32"))
-    assert failures(judge, [*usual, *others, *flits]) == []
+    assert judged(judge, [*usual, *others, *flits]) == []
     alone = ran(tmp_path, series("F10", "flit-new-32", "flit-shift-32", router={"virtual_channels": 1}))
-    parts = failures(judge, [*usual, *others, *alone])
+    parts = judged(judge, [*usual, *others, *alone])
     assert [part.partition(", 32: ")[2] for part in parts] == ["0.060 (<= 0.05)"] * 2
     # Collisions are not left out by either: a flow by shifts is not as fast as flits of the new schedule.
     shifts = ran(tmp_path, series("F10", "flow-new-32", workload={"schedule": "shift"}))
-    [part] = failures(judge, [*(row for row in usual if row["series"] != "flow-new-32"), *shifts, *others, *flits])
+    [part] = judged(judge, [*(row for row in usual if row["series"] != "flow-new-32"), *shifts, *others, *flits])
     assert part.startswith("one all-to-all, new") and "32: 0.48" in part
 
 
@@ -264,7 +264,7 @@ def test_the_share_of_communication_hangs_on_memory_and_processors(tmp_path: Pat
     others = [row for row in shares({8: 0.09, 16: 0.095, 32: 0.1}) if row["letter"] != "B"]
 
     def told(made: Points) -> list[str]:
-        return failures(mlfm.share_rises, [*others, *ran(tmp_path, made)])
+        return judged(mlfm.share_rises, [*others, *ran(tmp_path, made)])
 
     assert told(at(series("F13", *FT), letter="B")) == []
     # Where only the 8 nodes share the memory of their hosts, more nodes do not have a larger share.
@@ -281,12 +281,12 @@ def test_the_share_of_communication_hangs_on_memory_and_processors(tmp_path: Pat
 def test_the_application_reaches_the_limit_without_copies(tmp_path: Path) -> None:
     judge = mlfm.inside_the_application
     alone, inside = ran(tmp_path, series("F15", "alone")), ran(tmp_path, series("F15", "new-communication"))
-    assert failures(judge, [*alone, *inside]) == []
+    assert judged(judge, [*alone, *inside]) == []
     for off in ({"copies": 0}, FREE_MEMORY):
-        parts = failures(judge, [*alone, *ran(tmp_path, series("F15", "new-communication", hosts=off))])
+        parts = judged(judge, [*alone, *ran(tmp_path, series("F15", "new-communication", hosts=off))])
         assert parts == [f"class {letter}, of the limit: 8: 1.000, 16: 1.000, 32: 1.000 (< 0.95)" for letter in mlfm.FT]
     copying = ran(tmp_path, series("F15", "alone", hosts={"copies": 1}))
-    [part] = failures(judge, [*inside, *copying])
+    [part] = judged(judge, [*inside, *copying])
     assert part.startswith("alone, of the limit: 8: 0.")
 
 
@@ -304,9 +304,9 @@ def test_the_application_reaches_the_limit_without_copies(tmp_path: Path) -> Non
 def test_machines_are_slow_by_sharing_and_copying(tmp_path: Path, name: str, off: dict[str, Any], first: str) -> None:
     machines = ("physical", "one", "four", "imb-physical", "imb-one", "imb-four")
     usual = {each: ran(tmp_path, series("F16", each)) for each in machines}
-    assert failures(mlfm.only_four_are_slow, [row for rows in usual.values() for row in rows]) == []
+    assert judged(mlfm.only_four_are_slow, [row for rows in usual.values() for row in rows]) == []
     usual[name] = ran(tmp_path, series("F16", name, hosts=off))
-    parts = failures(mlfm.only_four_are_slow, [row for rows in usual.values() for row in rows])
+    parts = judged(mlfm.only_four_are_slow, [row for rows in usual.values() for row in rows])
     assert parts[0].startswith(first)
 
 
@@ -318,16 +318,16 @@ def test_threads_that_compute_no_faster_leave_the_share_as_it_is(tmp_path: Path)
     )
     communication = ran(tmp_path, at(series("C5", *exchanging), **place))
     whole = ran(tmp_path, at(series("C5", *computing), **place))
-    assert failures(judge, [*others, *communication, *whole]) == []
+    assert judged(judge, [*others, *communication, *whole]) == []
     slow = ran(tmp_path, at(series("C5", *computing, workload={"gflops_per_rank": 2.0}), **place))
-    share, part_of_six, gain = failures(judge, [*others, *communication, *slow])
+    share, part_of_six, gain = judged(judge, [*others, *communication, *slow])
     assert share.startswith("class B, 8 nodes, share over threads 1: ")
     assert "share at 6 threads 1.00 of that at 1" in part_of_six
     assert re.search(r"overall gain at 6 (0\.00\d+), at 1 \1 ", gain)
     # By the shift there is no gain at any number of threads.
     shifts = [row for row in (*communication, *whole) if row["series"].startswith("shift")]
     same = [{**row, "series": row["series"].replace("shift", "new", 1)} for row in shifts]
-    [part] = failures(judge, [*others, *shifts, *same])
+    [part] = judged(judge, [*others, *shifts, *same])
     assert "overall gain at 6 0.0000" in part
 
 
@@ -339,8 +339,8 @@ def test_the_program_exchanges_by_the_schedule_only_where_one_is_given(tmp_path:
         usual, without = ran(tmp_path, [point]), ran(tmp_path, [library])
     except programs.MissingProgramError as error:
         pytest.skip(str(error))
-    assert failures(mlfm.the_measured_program, [*others, *usual]) == []
-    [part] = failures(mlfm.the_measured_program, [*others, *without])
+    assert judged(mlfm.the_measured_program, [*others, *usual]) == []
+    [part] = judged(mlfm.the_measured_program, [*others, *without])
     assert part.startswith("new: all-to-alls by the schedule {") and "'S': 0" in part
     assert usual[0]["checksums"] == without[0]["checksums"] != []
 
@@ -365,7 +365,7 @@ def test_the_study_of_hosts_tells_sharing_copies_and_placement(tmp_path: Path) -
 # --- completeness -----------------------------------------------------------------------------------------------------------------
 
 #: The test that switches off what a judge looks at.
-ALIVE: dict[alive.Judge, Callable[..., None]] = {
+ALIVE: dict[switched.Judge, Callable[..., None]] = {
     mlfm.two_level_fat_tree: test_half_of_the_terminals_stay_where_one_side_of_the_spines_is_used,
     mlfm.shifts_do_not_collide: test_shifts_collide_where_all_take_the_same_way_up,
     mlfm.third_level_costs: test_two_levels_keep_two_terminals_a_switch_and_a_third_one_costs,
@@ -392,4 +392,4 @@ ALIVE: dict[alive.Judge, Callable[..., None]] = {
 
 
 def test_what_every_judge_looks_at_is_switched_off_somewhere() -> None:
-    alive.must_cover(PAPERS["mlfm"].figures, ALIVE)
+    switched.must_cover(PAPERS["mlfm"].figures, ALIVE)
