@@ -450,6 +450,14 @@ def test_a_run_without_a_result_fails_the_figure(folder: Path, tmp_path: Path) -
     assert "max_cycles" in outcome.verdict.measured
 
 
+@pytest.mark.parametrize("missing", [lambda: 1 / 0, lambda: None < 1, lambda: min([]), lambda: {}["hits"]])  # type: ignore[operator]
+def test_what_did_not_happen_in_a_figures_runs_fails_it(missing: Any) -> None:
+    figure = dataclasses.replace(F1, judge=lambda _: Findings().verdict() if missing() else Verdict("pass", ""))
+    verdict = reproduction.judge(figure, Table([]), [])
+    assert verdict.verdict == "fail"
+    assert verdict.measured.startswith("NOT: what is judged did not happen in these runs (")
+
+
 def test_a_figure_whose_program_is_missing_is_not_run_and_the_others_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "BUILT", tmp_path)
     mlfm = PAPERS["mlfm"]

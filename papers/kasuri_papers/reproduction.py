@@ -210,10 +210,16 @@ def _joined(figure: Figure, rows: Mapping[str, Table], beside: list[dict[str, An
 
 
 def judge(figure: Figure, table: Table, failed: list[str], by: Judge | None = None) -> Verdict:
-    """Judge a table, by the figure's judge or another one; runs without a result fail a figure that has a criterion."""
+    """Judge a table, by the figure's judge or another one; runs without a result fail a figure that has a criterion.
+
+    With constants that somebody has changed, what is judged may never happen: nothing is predicted, say, so a share has no whole.
+    """
     if failed:
         return Verdict("fail", f"NOT: {len(failed)} runs came to no result: {'; '.join(failed)}")
-    return (by or figure.judge)(table)
+    try:
+        return (by or figure.judge)(table)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return Verdict("fail", f"NOT: what is judged did not happen in these runs ({type(error).__name__}: {error})")
 
 
 def _with(
