@@ -185,7 +185,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             let begin = self.tell_ends(begin, controller);
             let interval = self.close_interval(begin, controller.weighs_ages(), team);
             let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
-            let status = if looks { self.deadlock_status() } else { None };
+            let status = if looks { self.deadlock_status(team) } else { None };
             let command = match status {
                 Some(status) => Command::End(status),
                 None if halt == Halt::Standstill => return Err(self.standstill()),
@@ -198,19 +198,19 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             }
             match command {
                 Command::Continue => {}
-                Command::Clear => self.clear(Phase::WarmUp),
-                Command::Measure => self.clear(Phase::Measuring),
+                Command::Clear => self.clear(Phase::WarmUp, team),
+                Command::Measure => self.clear(Phase::Measuring, team),
                 Command::MeasureWaiting => {
-                    self.clear(Phase::Measuring);
+                    self.clear(Phase::Measuring, team);
                     self.tiles.iter_mut().for_each(|tile| tile.packets.origins.measures_waiting = true);
                 }
                 Command::RedrawPhases => self.tiles.iter_mut().for_each(|tile| tile.edge.feed_mut().redraw_phases(self.cycle)),
-                Command::Drain => self.drain(Phase::Draining),
-                Command::Empty => self.drain(Phase::Emptying),
-                Command::End(status) => return Ok(self.end(status)),
+                Command::Drain => self.drain(Phase::Draining, team),
+                Command::Empty => self.drain(Phase::Emptying, team),
+                Command::End(status) => return Ok(self.end(status, team)),
             }
             if self.cycle >= self.scenario.max_cycles {
-                return Ok(self.end(Status::MaxCycles));
+                return Ok(self.end(Status::MaxCycles, team));
             }
         }
     }
@@ -444,29 +444,29 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         interval
     }
 
-    fn clear(&mut self, phase: Phase) {
-        self.tiles.iter_mut().for_each(|tile| tile.clear(phase));
+    fn clear(&mut self, phase: Phase, team: &mut Team<'_>) {
+        team.each(&mut self.tiles, |_, tile| tile.clear(phase));
     }
 
-    fn drain(&mut self, phase: Phase) {
-        self.tiles.iter_mut().for_each(|tile| tile.drain(phase));
+    fn drain(&mut self, phase: Phase, team: &mut Team<'_>) {
+        team.each(&mut self.tiles, |_, tile| tile.drain(phase));
     }
 
-    fn deadlock_status(&mut self) -> Option<Status> {
-        (!self.find_deadlock().is_empty()).then_some(Status::Deadlock)
+    fn deadlock_status(&mut self, team: &mut Team<'_>) -> Option<Status> {
+        (!self.find_deadlock(team).is_empty()).then_some(Status::Deadlock)
     }
 
     /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
     /// controller takes for saturation is then no result.
-    fn end(mut self, status: Status) -> Outcome {
+    fn end(mut self, status: Status, team: &mut Team<'_>) -> Outcome {
         let completed = status == Status::Completed || self.flits_inside() == 0;
-        let status = if completed { status } else { self.deadlock_status().unwrap_or(status) };
-        self.outcome(status)
+        let status = if completed { status } else { self.deadlock_status(team).unwrap_or(status) };
+        self.outcome(status, team)
     }
 
-    fn outcome(mut self, status: Status) -> Outcome {
-        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock() } else { Vec::new() };
-        self.tiles.iter_mut().for_each(Tile::collect_counters);
+    fn outcome(mut self, status: Status, team: &mut Team<'_>) -> Outcome {
+        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock(team) } else { Vec::new() };
+        team.each(&mut self.tiles, |_, tile| tile.collect_counters());
         let completed = self.is_done();
         let (mut report, mut completion_cycles) = (Report { now: self.cycle, completed, ..Report::default() }, Vec::new());
         self.dispatcher.iter_mut().for_each(|dispatcher| dispatcher.report(&mut report));

@@ -8,11 +8,14 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::run::Run;
+use crate::team::Team;
 use crate::tile::{InputSlot, NONE, THROWN_AWAY, Tile};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 /// Buffers of a standstill that are described, at most.
 const NAMED: usize = 4;
@@ -23,26 +26,103 @@ type Place = (u32, u32);
 /// Virtual channels of an output port of a tile that a head waits for.
 struct Asked {
     port: u32,
-    channels: std::ops::Range<u32>,
+    channels: Range<u32>,
 }
 
-/// By the place of a head that waits for a virtual channel: what it asks for.
-type Waiting = BTreeMap<Place, Vec<Asked>>;
+/// Heads of a tile that wait for virtual channels, by the slots in which they stand: what they ask for, one wish after the other.
+struct Waiting(Vec<(u32, Asked)>);
+
+impl Waiting {
+    fn of<L: RouterLayout>(tile: &Tile<'_, L>) -> Self {
+        let mut waiting = Vec::new();
+        for port in 0..tile.parameters.first_terminal_port {
+            let mut head = tile.wiring.links[port].request_head;
+            while head != NONE {
+                let InputSlot { request_first: first, request_last: last, request_next, .. } = *tile.layout.input_slot(head);
+                waiting.push((head, Asked { port, channels: u32::from(first)..u32::from(last) + 1 }));
+                head = request_next;
+            }
+        }
+        let mut several = Vec::new();
+        tile.layout.append_waiting(&mut several);
+        for (slot, candidate) in several {
+            let router = tile.wiring.router_of_port[slot >> L::Mask::SHIFT];
+            let port = tile.wiring.first_port(router) + u32::from(candidate.port);
+            let channels = u32::from(candidate.virtual_channels.begin)..u32::from(candidate.virtual_channels.end);
+            waiting.push((slot, Asked { port, channels }));
+        }
+        // The wishes of one head stay in their order.
+        waiting.sort_by_key(|(slot, _)| *slot);
+        Self(waiting)
+    }
+
+    /// What the head in a slot asks for.
+    fn in_slot(&self, slot: u32) -> &[(u32, Asked)] {
+        let first = self.0.partition_point(|(other, _)| *other < slot);
+        let count = self.0[first..].iter().take_while(|(other, _)| *other == slot).count();
+        &self.0[first..first + count]
+    }
+}
+
+/// The buffers of a tile that do not move unless others do, and what each waits for. There are as many as flits stand in a busy network, so
+/// they are kept in flat lists.
+#[derive(Default)]
+struct Blocked {
+    /// Slots, ascending, and the place of what each waits for among the obstacles.
+    buffers: Vec<(u32, Range<u32>)>,
+    obstacles: Vec<Place>,
+    /// Slots that have turned out to move since the last look.
+    moving: Vec<u32>,
+}
+
+impl Blocked {
+    /// Looks at all buffers of a tile, given its number and, by tile, the slots of routers.
+    fn of<L: RouterLayout>(tile: &Tile<'_, L>, number: u32, router_slots: &[u32]) -> Self {
+        let waiting = Waiting::of(tile);
+        let mut blocked = Self::default();
+        for slot in 0..tile.first_terminal_slot() {
+            let first = blocked.obstacles.len();
+            if tile.is_blocked((number, slot), &waiting, router_slots, &mut blocked.obstacles) {
+                blocked.buffers.push((slot, first as u32..blocked.obstacles.len() as u32));
+            } else {
+                blocked.obstacles.truncate(first);
+            }
+        }
+        blocked
+    }
+
+    /// What a buffer waits for.
+    fn waits_for(&self, places: &Range<u32>) -> &[Place] {
+        &self.obstacles[places.start as usize..places.end as usize]
+    }
+
+    /// Finds the buffers that move because something that they wait for does.
+    fn find_moving(&mut self, is_stuck: &[Vec<bool>]) {
+        let Self { buffers, obstacles, moving } = self;
+        moving.clear();
+        buffers.retain(|(slot, places)| {
+            let waits_for = &obstacles[places.start as usize..places.end as usize];
+            let stays = waits_for.iter().all(|&(tile, slot)| is_stuck[tile as usize][slot as usize]);
+            if !stays {
+                moving.push(*slot);
+            }
+            stays
+        });
+    }
+}
 
 impl<L: RouterLayout> Run<'_, L> {
     /// A cycle of (channel, virtual channel), each waiting for the next, or nothing.
-    pub(crate) fn find_deadlock(&self) -> Vec<(ChannelId, u16)> {
-        let waiting = self.waiting_heads();
-        let stuck = self.stuck_places(&waiting);
+    pub(crate) fn find_deadlock(&mut self, team: &mut Team<'_>) -> Vec<(ChannelId, u16)> {
+        let stuck = self.find_stuck(team);
         self.cycle_among(&stuck)
     }
 
     /// What stands still although no packets wait for each other: a few of the packets, where they are, and what they wait for.
     pub(crate) fn standstill(&self) -> EngineError {
-        let waiting = self.waiting_heads();
         let mut all: Vec<Place> = self.places().filter(|&place| self.tile(place).layout.flits(place.1) > 0).collect();
         all.sort_by_key(|&place| self.in_network(place));
-        let mut standing: Vec<String> = all.iter().take(NAMED).map(|&place| self.standing_in(place, &waiting)).collect();
+        let mut standing: Vec<String> = all.iter().take(NAMED).map(|&place| self.standing_in(place)).collect();
         if all.len() > NAMED {
             standing.push(format!("and so on in {} more buffers", all.len() - NAMED));
         }
@@ -69,19 +149,19 @@ impl<L: RouterLayout> Run<'_, L> {
     }
 
     /// What stands in a buffer, in words.
-    fn standing_in(&self, place: Place, waiting: &Waiting) -> String {
+    fn standing_in(&self, place: Place) -> String {
         let (tile, slot) = (self.tile(place), place.1);
         let vc = |slot: u32| slot & (L::Mask::BITS - 1);
         let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| self.scenario.network.channel_name(channel));
         let packet = &tile.packets[tile.front_packet(slot) as usize];
         let output = tile.layout.held_output(slot);
-        let wish = match waiting.get(&place).and_then(|asked| asked.first()) {
+        let wish = match Waiting::of(tile).in_slot(slot).first() {
             _ if output == THROWN_AWAY => "is thrown away".to_owned(),
             _ if output != NONE => {
                 let channel = name(tile.channel_of_port(output >> L::Mask::SHIFT));
                 format!("holds virtual channel {} of {channel}, behind which there is room for {} flits", vc(output), tile.room(output))
             }
-            Some(asked) => format!("waits for a virtual channel of {}", name(tile.channel_of_port(asked.port))),
+            Some((_, asked)) => format!("waits for a virtual channel of {}", name(tile.channel_of_port(asked.port))),
             None => "waits for the rest of it".to_owned(),
         };
         let (source, destination, flits) = (packet.source, packet.destination, packet.flits);
@@ -92,98 +172,41 @@ impl<L: RouterLayout> Run<'_, L> {
         )
     }
 
-    /// Heads that wait for a virtual channel: what each asks for.
-    fn waiting_heads(&self) -> Waiting {
-        let mut waiting = Waiting::new();
-        for (tile, number) in self.tiles.iter().zip(0..) {
-            let mut note = |slot: u32, asked: Asked| waiting.entry((number, slot)).or_default().push(asked);
-            for port in 0..tile.parameters.first_terminal_port {
-                let mut head = tile.wiring.links[port].request_head;
-                while head != NONE {
-                    let InputSlot { request_first: first, request_last: last, request_next, .. } = *tile.layout.input_slot(head);
-                    note(head, Asked { port, channels: u32::from(first)..u32::from(last) + 1 });
-                    head = request_next;
-                }
-            }
-            let mut several = Vec::new();
-            tile.layout.append_waiting(&mut several);
-            for (slot, candidate) in several {
-                let router = tile.wiring.router_of_port[slot >> L::Mask::SHIFT];
-                let port = tile.wiring.first_port(router) + u32::from(candidate.port);
-                let channels = u32::from(candidate.virtual_channels.begin)..u32::from(candidate.virtual_channels.end);
-                note(slot, Asked { port, channels });
-            }
+    /// Router buffers with flits that can never move again, by tile: each thread looks at its own tiles, again and again until no more
+    /// buffers turn out to move.
+    fn find_stuck(&mut self, team: &mut Team<'_>) -> Vec<Blocked> {
+        let router_slots: Vec<u32> = self.tiles.iter().map(Tile::first_terminal_slot).collect();
+        let mut looked_at: Vec<(&mut Tile<'_, L>, Blocked)> = self.tiles.iter_mut().map(|tile| (tile, Blocked::default())).collect();
+        team.each(&mut looked_at, |number, (tile, blocked)| *blocked = Blocked::of(tile, number as u32, &router_slots));
+        let mut all: Vec<Blocked> = looked_at.into_iter().map(|(_, blocked)| blocked).collect();
+        let mut is_stuck: Vec<Vec<bool>> = router_slots.iter().map(|&slots| vec![false; slots as usize]).collect();
+        for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
+            blocked.buffers.iter().for_each(|(slot, _)| flags[*slot as usize] = true);
         }
-        waiting
-    }
-
-    /// The buffer behind an output slot of a tile; `None` if it is a sink, which always drains.
-    fn downstream(&self, tile: u32, output: u32) -> Option<Place> {
-        let own = &self.tiles[tile as usize];
-        let place = own.behind(tile, own.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1)));
-        (place.1 < self.tile(place).first_terminal_slot()).then_some(place)
-    }
-
-    /// What the front packet of a buffer waits for: downstream buffers that must drain, and holders that must finish.
-    fn waits_for(&self, place: Place, waiting: &Waiting) -> Option<Vec<Place>> {
-        let (tile, number, slot) = (self.tile(place), place.0, place.1);
-        let output = tile.layout.held_output(slot);
-        if output == THROWN_AWAY {
-            return None;
-        }
-        if output != NONE {
-            let downstream = self.downstream(number, output)?;
-            let drains = tile.room(output) > 0 || tile.layout.flits(slot) == 0;
-            // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
-            return (!drains).then(|| vec![downstream]);
-        }
-        let mut obstacles = Vec::new();
-        for Asked { port, channels } in waiting.get(&place)? {
-            for vc in channels.clone() {
-                let output = port << L::Mask::SHIFT | vc;
-                let holder = tile.layout.holder(output);
-                let downstream = self.downstream(number, output)?;
-                let free = !tile.layout.free(*port).and(L::Mask::bit(vc)).is_empty();
-                let roomy = tile.parameters.switching == Switching::Wormhole || tile.layout.credits(output) >= tile.layout.left(slot);
-                // What a copy holds comes back by itself.
-                if free && roomy || tile.lends(output) {
-                    return None;
-                }
-                obstacles.push(if holder != NONE { (number, holder) } else { downstream });
-            }
-        }
-        Some(obstacles)
-    }
-
-    /// Router buffers with flits that can never move again.
-    fn stuck_places(&self, waiting: &Waiting) -> BTreeMap<Place, Vec<Place>> {
-        let mut stuck: BTreeMap<Place, Vec<Place>> =
-            self.places().filter_map(|place| self.waits_for(place, waiting).map(|obstacles| (place, obstacles))).collect();
         loop {
-            let moving: Vec<Place> = stuck
-                .iter()
-                .filter(|(_, obstacles)| obstacles.iter().any(|obstacle| !stuck.contains_key(obstacle)))
-                .map(|(&place, _)| place)
-                .collect();
-            if moving.is_empty() {
-                return stuck;
+            team.each(&mut all, |_, blocked| blocked.find_moving(&is_stuck));
+            if all.iter().all(|blocked| blocked.moving.is_empty()) {
+                return all;
             }
-            for place in moving {
-                stuck.remove(&place);
+            for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
+                blocked.moving.iter().for_each(|&slot| flags[slot as usize] = false);
             }
         }
     }
 
-    fn cycle_among(&self, stuck: &BTreeMap<Place, Vec<Place>>) -> Vec<(ChannelId, u16)> {
-        let Some(&start) = stuck.keys().min_by_key(|&&place| self.in_network(place)) else { return Vec::new() };
+    fn cycle_among(&self, stuck: &[Blocked]) -> Vec<(ChannelId, u16)> {
+        let places = stuck.iter().zip(0..).flat_map(|(blocked, tile)| blocked.buffers.iter().map(move |&(slot, _)| (tile, slot)));
+        let Some(start) = places.min_by_key(|&place| self.in_network(place)) else { return Vec::new() };
         // Every stuck buffer waits for stuck buffers only: following the first one closes a cycle.
         let mut order = BTreeMap::new();
         let mut path = Vec::new();
         let mut place = start;
-        while let std::collections::btree_map::Entry::Vacant(entry) = order.entry(place) {
+        while let Entry::Vacant(entry) = order.entry(place) {
             entry.insert(path.len());
             path.push(place);
-            place = stuck[&place][0];
+            let blocked = &stuck[place.0 as usize];
+            let own = blocked.buffers.binary_search_by_key(&place.1, |(slot, _)| *slot).expect("it is stuck");
+            place = blocked.waits_for(&blocked.buffers[own].1)[0];
         }
         path.drain(..order[&place]);
         path.into_iter()
@@ -192,5 +215,41 @@ impl<L: RouterLayout> Run<'_, L> {
                 (channel, (place.1 & (L::Mask::BITS - 1)) as u16)
             })
             .collect()
+    }
+}
+
+impl<L: RouterLayout> Tile<'_, L> {
+    /// The buffer behind an output slot of this tile, of this number; `None` if it is a sink, which always drains.
+    fn buffer_behind(&self, number: u32, output: u32, router_slots: &[u32]) -> Option<Place> {
+        let place = self.behind(number, self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1)));
+        (place.1 < router_slots[place.0 as usize]).then_some(place)
+    }
+
+    /// Does a buffer's front packet wait for others? Adds for whom: downstream buffers that must drain, and holders that must finish.
+    fn is_blocked(&self, (number, slot): Place, waiting: &Waiting, router_slots: &[u32], obstacles: &mut Vec<Place>) -> bool {
+        let output = self.layout.held_output(slot);
+        if output == THROWN_AWAY {
+            return false;
+        }
+        if output != NONE {
+            let Some(downstream) = self.buffer_behind(number, output, router_slots) else { return false };
+            obstacles.push(downstream);
+            // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
+            return self.room(output) == 0 && self.layout.flits(slot) > 0;
+        }
+        let asked = waiting.in_slot(slot);
+        for (port, vc) in asked.iter().flat_map(|(_, asked)| asked.channels.clone().map(|vc| (asked.port, vc))) {
+            let output = port << L::Mask::SHIFT | vc;
+            let holder = self.layout.holder(output);
+            let Some(downstream) = self.buffer_behind(number, output, router_slots) else { return false };
+            let free = !self.layout.free(port).and(L::Mask::bit(vc)).is_empty();
+            let roomy = self.parameters.switching == Switching::Wormhole || self.layout.credits(output) >= self.layout.left(slot);
+            // What a copy holds comes back by itself.
+            if free && roomy || self.lends(output) {
+                return false;
+            }
+            obstacles.push(if holder != NONE { (number, holder) } else { downstream });
+        }
+        !asked.is_empty()
     }
 }
