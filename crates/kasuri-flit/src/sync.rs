@@ -6,8 +6,12 @@ pub(crate) use std::sync::Mutex;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use std::thread::{self, Thread};
 
-/// Looks before a thread goes to sleep: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
+/// Looks of a thread that keeps its core: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
 pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
+
+/// Looks after these, between which others may have the core, before the thread goes to sleep: some hundred microseconds. Sixteen threads
+/// that are woken one after the other take longer to begin than a short window takes.
+pub(crate) const POLITE_LOOKS: u32 = if cfg!(miri) { 1 } else { 400 };
 
 /// A place that threads write and read in turns, which they arrange themselves.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

@@ -1,9 +1,10 @@
 //! The threads of one run: they work on the parts of a simulation side by side, each always on the same ones, and wait for each other.
 //!
-//! The thread that makes a team leads it. Between two tasks the others wait: for a moment by looking again and again, then asleep. A task is
-//! over when all have done their part, so what they are lent lives long enough, and only one of them touches a part.
+//! The thread that makes a team leads it. Between two tasks the others wait: for a moment by looking again and again, then by looking
+//! whenever the system has nothing else to do on their cores, then asleep. A task is over when all have done their part, so what they are
+//! lent lives long enough, and only one of them touches a part.
 
-use crate::sync::{AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, Thread, UnsafeCell, spin_loop, thread};
+use crate::sync::{AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, POLITE_LOOKS, Thread, UnsafeCell, spin_loop, thread};
 use kasuri_model::engine::Threads;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -29,12 +30,16 @@ impl Gate {
 
     /// Waits until the number is what `is_open` wants, and returns it. One thread may wait at a gate.
     fn wait(&self, is_open: impl Fn(u32) -> bool) -> u32 {
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS + POLITE_LOOKS {
             let number = self.number.load(Ordering::Acquire);
             if is_open(number) {
                 return number;
             }
-            spin_loop();
+            if look < LOOKS {
+                spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
         loop {
             self.is_awaited.swap(true, Ordering::AcqRel);

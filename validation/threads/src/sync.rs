@@ -9,6 +9,9 @@ pub(crate) use thread::Thread;
 /// Looks before a thread goes to sleep: each would multiply the orders, and tell nothing new.
 pub(crate) const LOOKS: u32 = 1;
 
+/// Looks between which others may have the core: none, for the same reason.
+pub(crate) const POLITE_LOOKS: u32 = 0;
+
 /// Threads that fall asleep and are woken by Loom's `Notify`, and that end with a scope. Loom's own `unpark` wakes a thread from whatever it
 /// waits for, and scopes it has none.
 pub(crate) mod thread {
@@ -36,6 +39,11 @@ pub(crate) mod thread {
     /// The thread that asks.
     pub(crate) fn current() -> Thread {
         CURRENT.with(|thread| thread.borrow().clone())
+    }
+
+    /// Lets others go on.
+    pub(crate) fn yield_now() {
+        loom::thread::yield_now();
     }
 
     /// Sleeps until somebody wakes this thread or has woken it, or for no reason.
