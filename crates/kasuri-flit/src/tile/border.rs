@@ -52,36 +52,62 @@ struct Leaving {
     left: u16,
 }
 
-/// A flit that crosses.
+/// A flit that crosses. The mail is written by one processor core and read by another, so it is kept small.
 #[derive(Clone, Copy, Debug)]
 struct CrossingFlit {
-    /// The cycle in which it arrives, by its low 32 bits.
-    time: u32,
     /// The slot that it goes to, and the one that stands for where it comes from.
     slot: u32,
     border: u32,
-    /// Its number within its packet, and the cycles between its injection and that of the one before.
+    /// Its number within its packet; [`HEAD_WITH_ASIDES`]: a head, and the next of the mail's asides belong to its packet.
     index: u16,
-    gap: u32,
+    /// Cycles between its injection and that of the one before; [`LONG_GAP`]: the next of the mail's long gaps.
+    gap: u16,
 }
 
-/// The record of a packet whose head crosses.
-#[derive(Clone, Copy, Debug)]
-struct CrossingPacket {
-    record: Packet,
+/// No flit has such a number: packets have fewer.
+const HEAD_WITH_ASIDES: u16 = u16::MAX;
+
+impl CrossingFlit {
+    #[inline(always)]
+    fn is_head(self) -> bool {
+        self.index == 0 || self.index == HEAD_WITH_ASIDES
+    }
+}
+
+/// As many cycles or more between two injections stand elsewhere.
+const LONG_GAP: u32 = u16::MAX as u32;
+
+/// What a packet's record does not say: its name, and what [`Origins`](crate::observe::statistics::Origins) knows of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Asides {
     tag: Tag,
-    /// What [`Origins`](crate::observe::statistics::Origins) knows of it.
     origin: (Option<u64>, bool),
 }
 
 /// What one tile has for another in a window.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
+    /// By cycle of arrival, by its low 32 bits: the ends of its flits and of its credits.
+    cycles: Vec<(u32, u32, u32)>,
     flits: Vec<CrossingFlit>,
     /// By heads among the flits, in their order.
-    packets: Vec<CrossingPacket>,
-    /// Cycle of arrival and slot.
-    credits: Vec<(u32, u32)>,
+    packets: Vec<Packet>,
+    /// By heads that have any.
+    asides: Vec<Asides>,
+    long_gaps: Vec<u32>,
+    /// Slots.
+    credits: Vec<u32>,
+}
+
+impl Mail {
+    /// All that has been put in since the last cycle arrives in this one.
+    fn end_cycle(&mut self, time: u32) {
+        let (_, flits, credits) = self.cycles.last().copied().unwrap_or_default();
+        let ends = (self.flits.len() as u32, self.credits.len() as u32);
+        if ends != (flits, credits) {
+            self.cycles.push((time, ends.0, ends.1));
+        }
+    }
 }
 
 /// The border of a tile.
@@ -181,7 +207,7 @@ impl<L: RouterLayout> Tile<'_, L> {
                 self.in_flight.arrivals.take(now, block, &mut due);
                 for position in 0..due.len() {
                     self.prefetch_leaving(&due[position..]);
-                    self.mail_flit(due[position], now as u32);
+                    self.mail_flit(due[position]);
                 }
                 due.clear();
                 self.in_flight.credits.take(now, block, &mut due);
@@ -189,10 +215,11 @@ impl<L: RouterLayout> Tile<'_, L> {
                     if let Some(&slot) = due.get(position + PREFETCH_DISTANCE) {
                         prefetch(&self.in_flight.border.credits_to[self.in_flight.border.port_of::<L>(slot)]);
                     }
-                    self.mail_credit(due[position], now as u32);
+                    self.mail_credit(due[position]);
                 }
                 due.clear();
             }
+            self.in_flight.border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
         }
         self.in_flight.border.due = due;
     }
@@ -221,18 +248,23 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
-    fn mail_flit(&mut self, slot: u32, time: u32) {
+    fn mail_flit(&mut self, slot: u32) {
         let border = &mut self.in_flight.border;
         let own = slot - border.first_slot;
         let far = border.flits_to[border.port_of::<L>(slot)];
         let mail = &mut border.leaving_mail[far.tile as usize];
+        let mut head = 0;
         if border.leaving[own].left == 0 {
             let queue = &mut self.layout.input_slot_mut(slot).queue;
             let packet = queue.front();
             self.buffers.rings.pop(queue, slot);
             let record = self.packets[packet as usize];
-            let origin = self.packets.origins.of(&record, packet);
-            mail.packets.push(CrossingPacket { record, tag: self.packets.tag(packet), origin });
+            let asides = Asides { tag: self.packets.tag(packet), origin: self.packets.origins.of(&record, packet) };
+            mail.packets.push(record);
+            if asides != Asides::default() {
+                mail.asides.push(asides);
+                head = HEAD_WITH_ASIDES;
+            }
             border.leaving[own] = Leaving { packet, index: 0, left: record.flits };
             self.packets.hand_over(packet);
         }
@@ -241,17 +273,22 @@ impl<L: RouterLayout> Tile<'_, L> {
         leaving.index += 1;
         leaving.left -= 1;
         let is_tail = leaving.left == 0;
-        mail.flits.push(CrossingFlit { time, slot: far.slot + vc, border: far.border + vc, index, gap: self.packets.gap(packet, index) });
+        let gap = self.packets.gap(packet, index);
+        if gap >= LONG_GAP {
+            mail.long_gaps.push(gap);
+        }
+        let index = if index == 0 { head } else { index };
+        mail.flits.push(CrossingFlit { slot: far.slot + vc, border: far.border + vc, index, gap: gap.min(LONG_GAP) as u16 });
         if is_tail {
             self.packets.forget(packet);
         }
     }
 
     /// A credit leaves the tile.
-    fn mail_credit(&mut self, slot: u32, time: u32) {
+    fn mail_credit(&mut self, slot: u32) {
         let border = &mut self.in_flight.border;
         let far = border.credits_to[border.port_of::<L>(slot)];
-        border.leaving_mail[far.tile as usize].credits.push((time, far.slot + (slot & (L::Mask::BITS - 1))));
+        border.leaving_mail[far.tile as usize].credits.push(far.slot + (slot & (L::Mask::BITS - 1)));
     }
 
     /// Takes what has come from other tiles.
@@ -264,42 +301,65 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     fn open_mail(&mut self, mail: &mut Mail) {
-        let mut packets = mail.packets.drain(..);
-        for position in 0..mail.flits.len() {
-            self.prefetch_coming(&mail.flits[position..]);
-            let flit = mail.flits[position];
-            let own = flit.border - self.in_flight.border.first_slot;
-            if flit.index == 0 {
-                let CrossingPacket { record, tag, origin } = packets.next().expect("a record comes with each head");
-                let packet = self.packets.store(record, tag);
-                self.packets.origins.note(packet, origin);
-                self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
-                self.in_flight.border.coming[own] = packet;
+        let (mut packets, mut asides, mut long_gaps) = (mail.packets.drain(..), mail.asides.drain(..), mail.long_gaps.drain(..));
+        let mut first = (0, 0);
+        for (time, flits, credits) in mail.cycles.drain(..) {
+            let ends = (flits as usize, credits as usize);
+            for position in first.0..ends.0 {
+                self.prefetch_coming(&mail.flits[position..], time);
+                let flit = mail.flits[position];
+                if flit.is_head() {
+                    let record = packets.next().expect("a record comes with each head");
+                    let asides = (flit.index == HEAD_WITH_ASIDES).then(|| asides.next().expect("they come with the head"));
+                    self.take_head(flit, record, &asides.unwrap_or_default());
+                }
+                let own = flit.border - self.in_flight.border.first_slot;
+                let gap = if u32::from(flit.gap) < LONG_GAP { flit.gap.into() } else { long_gaps.next().expect("it stands apart") };
+                let index = if flit.is_head() { 0 } else { flit.index };
+                self.packets.set_gap(self.in_flight.border.coming[own], index, gap);
+                self.in_flight.arrivals.post(time, flit.slot);
             }
-            self.packets.set_gap(self.in_flight.border.coming[own], flit.index, flit.gap);
-            self.in_flight.arrivals.post(flit.time, flit.slot);
+            for position in first.1..ends.1 {
+                if let Some(&slot) = mail.credits.get(position + PREFETCH_DISTANCE) {
+                    self.in_flight.credits.prefetch_post(time, slot);
+                }
+                self.in_flight.credits.post(time, mail.credits[position]);
+            }
+            first = ends;
         }
         mail.flits.clear();
-        for (time, slot) in mail.credits.drain(..) {
-            self.in_flight.credits.post(time, slot);
-        }
+        mail.credits.clear();
+    }
+
+    /// A head comes: its packet gets a number here.
+    #[inline(always)]
+    fn take_head(&mut self, flit: CrossingFlit, record: Packet, asides: &Asides) {
+        let packet = self.packets.store(record, asides.tag);
+        self.packets.origins.note(packet, asides.origin);
+        self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
+        let border = &mut self.in_flight.border;
+        border.coming[flit.border - border.first_slot] = packet;
     }
 
     /// Fetches what taking later ones of these flits will look at: first the slots, then the packet.
     #[inline(always)]
-    fn prefetch_coming(&self, flits: &[CrossingFlit]) {
+    fn prefetch_coming(&mut self, flits: &[CrossingFlit], time: u32) {
+        if let Some(flit) = flits.get(PREFETCH_DISTANCE) {
+            // The next cycle's flits go elsewhere: so much is lost at the end of each cycle.
+            self.in_flight.arrivals.prefetch_post(time, flit.slot);
+        }
         let border = &self.in_flight.border;
         if let Some(flit) = flits.get(4 * PREFETCH_DISTANCE) {
             prefetch(flit);
         }
         if let Some(flit) = flits.get(2 * PREFETCH_DISTANCE) {
             prefetch(&border.coming[flit.border - border.first_slot]);
-            if flit.index == 0 {
+            if flit.is_head() {
                 prefetch(self.layout.input_slot(flit.slot));
             }
         }
         if let Some(flit) = flits.get(PREFETCH_DISTANCE)
-            && flit.index > 0
+            && !flit.is_head()
         {
             // Of a packet whose head is in the same mail, the wrong place is fetched: the one before is still noted as coming.
             self.packets.prefetch_gap(border.coming[flit.border - border.first_slot], flit.index);

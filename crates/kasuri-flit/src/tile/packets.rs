@@ -24,8 +24,8 @@ pub(crate) struct Packets {
     /// By number: what feeds call the packets. Empty where they have no names for them.
     tags: Vec<Tag>,
     is_tagged: bool,
-    /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, 0 for the head; 255 means: look
-    /// in `long_gaps`.
+    /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, for the head since the packet got
+    /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`.
     gaps: Vec<u8>,
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.

@@ -20,6 +20,9 @@ pub(crate) trait Wheel: Sized + Send {
     /// Posts an event.
     fn post(&mut self, time: u32, address: u32);
 
+    /// Fetches what posting an event will touch first.
+    fn prefetch_post(&mut self, time: u32, address: u32);
+
     /// Moves the events of a block in a cycle to the end of `into`.
     fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>);
 
@@ -80,6 +83,11 @@ impl Wheel for ListWheel {
     #[inline(always)]
     fn post(&mut self, time: u32, address: u32) {
         self.posts().post(time, address);
+    }
+
+    #[inline(always)]
+    fn prefetch_post(&mut self, time: u32, address: u32) {
+        self.posts().prefetch_end(time, address);
     }
 
     #[inline(always)]
@@ -239,6 +247,11 @@ impl Wheel for BitWheel {
         let word = self.word(time, address >> 6);
         debug_assert_eq!(self.words[word] >> (address & 63) & 1, 0, "one event per slot and cycle");
         self.words[word] |= 1 << (address & 63);
+    }
+
+    #[inline(always)]
+    fn prefetch_post(&mut self, time: u32, address: u32) {
+        prefetch(&self.words[self.word(time, address >> 6)]);
     }
 
     #[inline(always)]
