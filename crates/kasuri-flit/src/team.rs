@@ -197,7 +197,7 @@ impl Drop for Dismissal<'_> {
 
 /// Lets a team of so many threads work: as many as the system gives.
 pub(crate) fn with_team<R>(threads: &Threads, work: impl FnOnce(&mut Team<'_>) -> R) -> R {
-    let Threads { count: threads, at_end } = threads;
+    let Threads { count: threads, at_begin, at_end } = threads;
     let threads = *threads;
     if threads <= 1 {
         return work(&mut Team { shared: None, threads: Vec::new(), tasks: 0 });
@@ -214,6 +214,7 @@ pub(crate) fn with_team<R>(threads: &Threads, work: impl FnOnce(&mut Team<'_>) -
         for follower in 0..threads - 1 {
             let shared = &shared;
             match thread::Builder::new().name(format!("kasuri-tile-{follower}")).spawn_scoped(scope, move || {
+                at_begin(follower + 1);
                 shared.follow(follower);
                 at_end();
             }) {

@@ -87,14 +87,16 @@ pub trait Prepared {
 pub struct Threads {
     /// How many, the one that runs it included; at least 1.
     pub count: usize,
+    /// Called by each further thread when it begins, with its number, from 1 on: for who gives it a core.
+    pub at_begin: Arc<dyn Fn(usize) + Send + Sync>,
     /// Called by each further thread before it ends: for who counts what it has used.
     pub at_end: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Threads {
-    /// So many threads of which nobody counts what they use.
+    /// So many threads, for whose cores and for what they use nobody cares.
     pub fn new(count: usize) -> Self {
-        Self { count, at_end: Arc::new(|| ()) }
+        Self { count, at_begin: Arc::new(|_| ()), at_end: Arc::new(|| ()) }
     }
 }
 

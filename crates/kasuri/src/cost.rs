@@ -32,7 +32,7 @@ impl Meter {
             let used = processor_time().unwrap_or_default();
             further.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
         };
-        Threads { count, at_end: Arc::new(at_end) }
+        Threads { at_end: Arc::new(at_end), ..Threads::new(count) }
     }
 
     /// The most threads that the run was given at a time.

@@ -3,6 +3,7 @@
 //! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
 //! threads, wall-clock times apart. A run that fails does not stop the others.
 
+mod binding;
 mod cores;
 mod planned;
 mod preparer;

@@ -1,5 +1,6 @@
 //! Computing the runs of a plan: each is taken from the store, or computed by one thread and kept.
 
+use super::binding::Binding;
 use super::cores::Cores;
 use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
@@ -270,10 +271,12 @@ impl<'a> RunExecutor<'a> {
         let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
         let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
         let lent = self.cores.lend(prepared.useful_threads());
+        let binding = Binding::of(lent.threads());
         if lent.threads() > 1 {
-            prepared.use_threads(meter.threads(lent.threads())).map_err(EngineError::from)?;
+            prepared.use_threads(binding.bind(meter.threads(lent.threads()))).map_err(EngineError::from)?;
         }
         let outcome = prepared.run(&mut interruptible)?;
+        drop(binding);
         drop(lent);
         if interruptible.is_interrupted() {
             return Err(Missing::Stopped);
