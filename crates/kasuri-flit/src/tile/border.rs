@@ -224,13 +224,17 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.in_flight.border.due = due;
     }
 
-    /// Fetches what mailing later ones of these flits will look at: first the slot, then the packet.
+    /// Fetches what mailing later ones of these flits will look at: first the slot, then of a head the queue, then the packet.
     #[inline(always)]
     fn prefetch_leaving(&self, due: &[u32]) {
         let border = &self.in_flight.border;
-        if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
+        if let Some(&slot) = due.get(3 * PREFETCH_DISTANCE) {
             prefetch(&border.leaving[slot - border.first_slot]);
             prefetch(&border.flits_to[border.port_of::<L>(slot)]);
+        }
+        if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE)
+            && border.leaving[slot - border.first_slot].left == 0
+        {
             prefetch(self.layout.input_slot(slot));
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
@@ -240,8 +244,8 @@ impl<L: RouterLayout> Tile<'_, L> {
                 _ => (leaving.packet, leaving.index),
             };
             self.packets.prefetch_gap(packet, index);
-            // The record goes with the head, and its number becomes free with the tail.
-            if leaving.left <= 1 {
+            // The record goes with the head.
+            if leaving.left == 0 {
                 self.packets.prefetch(packet);
             }
         }

@@ -108,13 +108,18 @@ impl Packets {
     /// A packet has arrived: its number is free.
     #[inline(always)]
     pub(crate) fn release(&mut self, packet: u32) {
-        let record = &mut self.records[packet as usize];
-        record.alive = false;
+        self.records[packet as usize].alive = false;
+        self.free_number(packet);
+    }
+
+    /// Nothing is known any more of who had a number. Most packets' records stay untouched.
+    #[inline(always)]
+    fn free_number(&mut self, packet: u32) {
         self.free.push(packet);
         if !self.damaged.is_empty() {
             self.damaged.remove(&packet);
         }
-        if record.has_long_gap {
+        if !self.long_gaps.is_empty() && self.records[packet as usize].has_long_gap {
             let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
             for key in own {
                 self.long_gaps.remove(&key);
@@ -146,7 +151,7 @@ impl Packets {
     /// The tail of a packet that was handed over has gone as well: its number is free.
     pub(crate) fn forget(&mut self, packet: u32) {
         self.handed_over -= 1;
-        self.release(packet);
+        self.free_number(packet);
     }
 
     /// Packets that have a number, in the tile of their head.
