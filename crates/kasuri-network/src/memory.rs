@@ -1,6 +1,6 @@
 //! Memory for columns that are read in no order: engines and networks of a million channels wait mostly for it.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// From this size on a column asks for large pages, bytes.
 const LARGE: usize = 1 << 21;
@@ -77,6 +77,53 @@ impl<T> Index<u32> for Column<T> {
 }
 
 impl<T> IndexMut<u32> for Column<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        debug_assert!((index as usize) < self.0.len(), "index {index} of {}", self.0.len());
+        // SAFETY: as in `index`.
+        unsafe { self.0.get_unchecked_mut(index as usize) }
+    }
+}
+
+/// A column that grows: of what comes and goes during a run. Entries are looked up like those of a [`Column`], and in everything else it is a
+/// vector.
+#[derive(Clone, Debug)]
+pub struct GrowingColumn<T>(Vec<T>);
+
+impl<T> From<Vec<T>> for GrowingColumn<T> {
+    fn from(entries: Vec<T>) -> Self {
+        Self(entries)
+    }
+}
+
+impl<T> Deref for GrowingColumn<T> {
+    type Target = Vec<T>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for GrowingColumn<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<T> Index<u32> for GrowingColumn<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: u32) -> &T {
+        debug_assert!((index as usize) < self.0.len(), "index {index} of {}", self.0.len());
+        // SAFETY: as of a fixed column.
+        unsafe { self.0.get_unchecked(index as usize) }
+    }
+}
+
+impl<T> IndexMut<u32> for GrowingColumn<T> {
     #[inline(always)]
     fn index_mut(&mut self, index: u32) -> &mut T {
         debug_assert!((index as usize) < self.0.len(), "index {index} of {}", self.0.len());

@@ -19,7 +19,7 @@ impl Run<'_> {
 
     /// The last flit of a message has arrived.
     pub(super) fn arrived(&mut self, number: u32) {
-        let (message, load) = (self.messages.messages[number as usize], self.transit.loads[number as usize]);
+        let (message, load) = (self.messages.messages[number as usize], self.transit.loads[number]);
         let source = TerminalId(load.source);
         let time = self.transit.arrival(number).max(message.begun) as f64;
         // The last flit arrives within this cycle: who waits for it goes on in the next.

@@ -9,7 +9,7 @@ impl Transit {
     /// The places of a parcel's path in whose buffers it lies while its head waits, none at its source. Of all but the first it owns the
     /// lanes: its tail has not crossed the channel there, nor is it known when it will have.
     pub(super) fn spanned_places(&self, number: u32) -> std::ops::Range<u16> {
-        let Parcel { place, lane, flits, asks, .. } = self.parcels.parcels[number as usize];
+        let Parcel { place, lane, flits, asks, .. } = self.parcels.parcels[number];
         if lane == NONE {
             return 0..0;
         }
@@ -26,7 +26,7 @@ impl Transit {
         }
         for number in self.parcels.on_their_way() {
             // The head has begun to cross its last channel: its tail follows, and all is known.
-            let is_arriving = self.parcels.parcels[number as usize].arrives;
+            let is_arriving = self.parcels.parcels[number].arrives;
             let spanned = self.spanned_places(number).skip(1).filter(|_| !is_arriving);
             owners.extend(spanned.map(|place| (self.parcels.place(number, place).lane, number)));
         }
@@ -49,7 +49,7 @@ impl Transit {
             }
         }
         for number in self.parcels.on_their_way() {
-            let parcel = &self.parcels.parcels[number as usize];
+            let parcel = &self.parcels.parcels[number];
             if parcel.is_behind {
                 waits.insert(number, (parcel.lane, self.channels.lanes[parcel.lane].front));
             }

@@ -18,7 +18,7 @@ impl Run<'_> {
 impl Transit {
     /// The first invariant that does not hold, in words.
     fn broken(&mut self) -> Option<String> {
-        let parcels = || self.parcels.on_their_way().map(|number| &self.parcels.parcels[number as usize]);
+        let parcels = || self.parcels.on_their_way().map(|number| &self.parcels.parcels[number]);
         let inside: u64 = parcels().filter(|parcel| parcel.lane != NONE).map(|parcel| u64::from(parcel.flits)).sum();
         let (entered, left) = (self.counted.flits_in, self.counted.flits_out);
         if entered != left + inside {

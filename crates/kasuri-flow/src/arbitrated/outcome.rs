@@ -23,7 +23,7 @@ impl Run<'_> {
         self.ends.first_told = self.ends.first_finished;
         // Nobody asks for the course of a closed workload.
         if self.sources_send() {
-            for (message, load) in self.messages.messages.iter().zip(&self.transit.loads).filter(|(message, _)| message.is_there) {
+            for (message, load) in self.messages.messages.iter().zip(self.transit.loads.iter()).filter(|(message, _)| message.is_there) {
                 let left = u64::from(load.to_arrive);
                 interval.in_flight_flits += left;
                 interval.in_flight_age += left * now.saturating_sub(message.created as u64) * u64::from(weighs_ages);

@@ -2,7 +2,7 @@
 
 use super::timing::Timing;
 use kasuri_network::id::ChannelId;
-use kasuri_network::memory::{Column, filled, large_vec};
+use kasuri_network::memory::{Column, GrowingColumn, large_vec};
 use kasuri_network::network::Network;
 use smallvec::{Array, SmallVec};
 
@@ -138,8 +138,8 @@ pub(super) struct Parcel {
 /// The parcels on their way, with as many places each as the longest needs, at least a handful.
 #[derive(Debug)]
 pub(super) struct Parcels {
-    pub(super) parcels: Vec<Parcel>,
-    places: Vec<Place>,
+    pub(super) parcels: GrowingColumn<Parcel>,
+    places: GrowingColumn<Place>,
     /// Places of each are 2 to this power; by place modulo their number.
     shift: u32,
     free: Vec<u32>,
@@ -148,12 +148,12 @@ pub(super) struct Parcels {
 impl Parcels {
     pub(super) fn new(terminals: usize) -> Self {
         let capacity = terminals.next_power_of_two();
-        Self { parcels: large_vec(capacity), places: large_vec(capacity << 3), shift: 3, free: Vec::new() }
+        Self { parcels: large_vec(capacity).into(), places: large_vec(capacity << 3).into(), shift: 3, free: Vec::new() }
     }
 
     #[inline(always)]
-    fn index(&self, parcel: u32, place: u16) -> usize {
-        ((parcel as usize) << self.shift) | (usize::from(place) & ((1 << self.shift) - 1))
+    fn index(&self, parcel: u32, place: u16) -> u32 {
+        (parcel << self.shift) | (u32::from(place) & ((1 << self.shift) - 1))
     }
 
     #[inline(always)]
@@ -169,7 +169,7 @@ impl Parcels {
 
     #[inline(always)]
     pub(super) fn fetch_places(&self, parcel: u32, place: u16) {
-        kasuri_network::memory::fetch_ahead(&self.places, self.index(parcel, place));
+        kasuri_network::memory::fetch_ahead(&self.places, self.index(parcel, place) as usize);
     }
 
     /// Makes room for parcels that remember so many places.
@@ -180,7 +180,7 @@ impl Parcels {
         }
         let mut wider = large_vec(self.parcels.capacity() << shift);
         for number in 0..self.parcels.len() as u32 {
-            let place = self.parcels[number as usize].place;
+            let place = self.parcels[number].place;
             let first = place.saturating_sub((1 << self.shift) - 1);
             let begin = wider.len();
             wider.resize(begin + (1 << shift), Place { lane: NONE, start: 0, next: NONE });
@@ -188,12 +188,12 @@ impl Parcels {
                 wider[begin + (usize::from(place) & ((1 << shift) - 1))] = self.place(number, place);
             }
         }
-        (self.places, self.shift) = (wider, shift);
+        (self.places, self.shift) = (wider.into(), shift);
     }
 
     pub(super) fn begin(&mut self, parcel: Parcel) -> u32 {
         if let Some(number) = self.free.pop() {
-            self.parcels[number as usize] = parcel;
+            self.parcels[number] = parcel;
             return number;
         }
         self.parcels.push(parcel);
@@ -202,7 +202,7 @@ impl Parcels {
     }
 
     pub(super) fn end(&mut self, number: u32) {
-        self.parcels[number as usize].is_there = false;
+        self.parcels[number].is_there = false;
         self.free.push(number);
     }
 
@@ -236,7 +236,7 @@ pub(super) struct Channels {
     /// the power of `ring_shift` times, used in turn.
     room: u16,
     ring_shift: u32,
-    rooms: Box<[u32]>,
+    rooms: Column<u32>,
 }
 
 impl Channels {
@@ -281,7 +281,7 @@ impl Channels {
             lane_shift,
             room: timing.room,
             ring_shift,
-            rooms: filled(several, 0),
+            rooms: Column::filled(several, 0),
         }
     }
 
@@ -304,8 +304,8 @@ impl Channels {
     }
 
     #[inline(always)]
-    fn room_index(&self, lane: u32, number: u16) -> usize {
-        ((lane as usize) << self.ring_shift) | (usize::from(number) & ((1 << self.ring_shift) - 1))
+    fn room_index(&self, lane: u32, number: u16) -> u32 {
+        (lane << self.ring_shift) | (u32::from(number) & ((1 << self.ring_shift) - 1))
     }
 
     #[inline(always)]

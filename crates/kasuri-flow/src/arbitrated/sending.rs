@@ -71,7 +71,7 @@ impl Messages {
 /// Cycles by which a parcel of packets of so many flits takes longer to its destination than a packet would, on all of its path; or all
 /// that its head takes, where that counts for nothing.
 fn added_cycles(network: &Network, timing: &Timing, channels: &[u32], packet: u32, with_latency: bool) -> u32 {
-    let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel)) as usize];
+    let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel))];
     let of_channel = |&channel: &u32| {
         let kind = kind(channel);
         let [of_packet, of_parcel] = timing.waits(packet, kind.period);
@@ -189,7 +189,7 @@ impl Run<'_> {
         };
         let number = match self.messages.free.pop() {
             Some(number) => {
-                (self.messages.messages[number as usize], self.transit.loads[number as usize]) = (message, load);
+                (self.messages.messages[number as usize], self.transit.loads[number]) = (message, load);
                 number
             }
             None => {

@@ -5,6 +5,7 @@ use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::{Bidding, Switching};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::memory::Column;
 use kasuri_network::network::Link;
 use kasuri_workload::workload::Message;
 
@@ -53,7 +54,7 @@ pub(super) struct Timing {
     pub(super) oldest_first: bool,
     pub(super) has_input_ports: bool,
     /// By kind of link.
-    pub(super) channels: Vec<ChannelTiming>,
+    pub(super) channels: Column<ChannelTiming>,
 }
 
 impl Timing {

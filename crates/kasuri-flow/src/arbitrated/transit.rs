@@ -6,7 +6,7 @@
 use super::records::{Channels, Entry, NONE, Parcel, Parcels, take_entry};
 use super::timing::Timing;
 use super::wheel::{Event, Kind, Wheel};
-use kasuri_network::memory::{Column, fetch_ahead};
+use kasuri_network::memory::{Column, GrowingColumn, fetch_ahead};
 use kasuri_network::network::Network;
 
 /// One channel of a path, and the virtual channels that may be taken there.
@@ -68,8 +68,8 @@ pub(super) struct Transit {
     pub(super) timing: Timing,
     pub(super) channels: Channels,
     pub(super) parcels: Parcels,
-    pub(super) hops: Vec<Hop>,
-    pub(super) loads: Vec<Load>,
+    pub(super) hops: GrowingColumn<Hop>,
+    pub(super) loads: GrowingColumn<Load>,
     cuts: Column<Cut>,
     wheel: Wheel,
     batch: Vec<Event>,
@@ -98,8 +98,8 @@ impl Transit {
         Self {
             channels: Channels::new(network, &timing),
             parcels: Parcels::new(terminals),
-            hops: Vec::new(),
-            loads: Vec::new(),
+            hops: Vec::new().into(),
+            loads: Vec::new().into(),
             cuts: Column::filled(terminals, Cut { message: NONE, left: 0 }),
             wheel: Wheel::new(timing.horizon(timing.grain.saturating_mul(timing.packet))),
             batch: Vec::new(),
@@ -126,7 +126,7 @@ impl Transit {
 
     /// When the last parcel of a message has arrived, cycles from the beginning.
     pub(super) fn arrival(&self, message: u32) -> u64 {
-        self.origin.saturating_add_signed(self.loads[message as usize].arrival)
+        self.origin.saturating_add_signed(self.loads[message].arrival)
     }
 
     /// Does something happen in the present cycle?
@@ -228,8 +228,8 @@ impl Transit {
         let number = event.number();
         match event.kind() {
             Kind::Head | Kind::Ask => {
-                let parcel = &self.parcels.parcels[number as usize];
-                let next = self.hops[(parcel.path + u32::from(parcel.place) + 1) as usize].channel;
+                let parcel = &self.parcels.parcels[number];
+                let next = self.hops[parcel.path + u32::from(parcel.place) + 1].channel;
                 fetch_ahead(self.channels.outputs.as_slice(), next as usize);
                 fetch_ahead(self.channels.lanes.as_slice(), parcel.lane as usize);
                 self.parcels.fetch_places(number, parcel.place);
@@ -279,7 +279,7 @@ impl Transit {
 
     /// A terminal that sends nothing begins to send a message.
     pub(super) fn send(&mut self, message: u32, flits: u32) {
-        let terminal = self.loads[message as usize].source;
+        let terminal = self.loads[message].source;
         self.cuts[terminal] = Cut { message, left: flits };
         self.send_next(terminal);
     }
@@ -287,7 +287,7 @@ impl Transit {
     /// A terminal cuts off its next parcel, which asks for the injection channel.
     fn send_next(&mut self, terminal: u32) {
         let Cut { message, left } = self.cuts[terminal];
-        let load = self.loads[message as usize];
+        let load = self.loads[message];
         let flits = left.min(load.cut);
         self.cuts[terminal].left = left - flits;
         let parcel = self.parcels.begin(Parcel {
@@ -311,14 +311,14 @@ impl Transit {
     /// A head has come to the end of the channel at its place.
     #[inline(always)]
     fn head(&mut self, number: u32) {
-        let parcel = &mut self.parcels.parcels[number as usize];
+        let parcel = &mut self.parcels.parcels[number];
         if self.channels.lanes[parcel.lane].front == number { self.ask(number) } else { parcel.is_behind = true }
     }
 
     /// The head at the front of a buffer asks for a lane of the next channel.
     #[inline(always)]
     fn ask(&mut self, number: u32) {
-        let parcel = &mut self.parcels.parcels[number as usize];
+        let parcel = &mut self.parcels.parcels[number];
         parcel.place += 1;
         parcel.asks = true;
         let (hop, from) = (parcel.path + u32::from(parcel.place), self.channels.channel_of(parcel.lane));
@@ -328,7 +328,7 @@ impl Transit {
     /// A parcel joins those that wait for the channel of a hop.
     #[inline(always)]
     fn wait(&mut self, parcel: u32, hop: u32, from: u32) {
-        let Hop { channel, first, last } = self.hops[hop as usize];
+        let Hop { channel, first, last } = self.hops[hop];
         let input = if from == NONE { 0 } else { self.channels.inputs[from].number };
         let entry = Entry { parcel, from, input, first, last };
         let output = &mut self.channels.outputs[channel];
@@ -352,11 +352,7 @@ impl Transit {
     /// Who comes first in turn: by round robin among inputs, or the oldest.
     #[inline(always)]
     fn turn_of(&self, entry: &Entry, pointer: u16) -> u32 {
-        if self.timing.oldest_first {
-            self.parcels.parcels[entry.parcel as usize].born
-        } else {
-            u32::from(entry.input.wrapping_sub(pointer))
-        }
+        if self.timing.oldest_first { self.parcels.parcels[entry.parcel].born } else { u32::from(entry.input.wrapping_sub(pointer)) }
     }
 
     /// The free lane of a channel among some with the fewest parcels in its buffer, of several such lanes the first in turn. Where packets
@@ -432,34 +428,30 @@ impl Transit {
 
     /// Lets a parcel begin to cross an idle channel, if its input is idle too, and there is room for it.
     fn start(&mut self, channel: u32) {
-        let now = self.now;
         let output = &self.channels.outputs[channel];
-        if output.ready.is_empty() {
-            return;
-        }
-        if output.busy > now {
-            let busy = output.busy;
+        let (ready, busy) = (output.ready.as_slice(), output.busy);
+        let &[entry, ..] = ready else { return };
+        if busy > self.now {
             return self.look(channel, busy);
         }
-        let (best, again) = self.first_to_cross(channel);
-        match best {
-            Some(position) => self.cross(channel, position),
-            None if again != NONE => self.look(channel, again),
-            None => {}
+        if ready.len() > 1 {
+            return self.start_in_turn(channel);
+        }
+        // The most frequent case by far.
+        let from = self.crosses_from(channel, &entry);
+        if from <= self.now {
+            self.channels.outputs[channel].ready.clear();
+            self.cross(channel, &entry, false);
+        } else if from != NONE {
+            self.look(channel, from);
         }
     }
 
-    /// Who crosses a channel next, if anybody can now; else the cycle from which somebody can, as far as it is known.
-    #[inline(always)]
-    fn first_to_cross(&mut self, channel: u32) -> (Option<usize>, u32) {
+    /// The same where several parcels have lanes of the channel: the first in turn of those that can cross it, if anybody can now; else it is
+    /// looked at again in the cycle from which somebody can, as far as it is known.
+    fn start_in_turn(&mut self, channel: u32) {
         let output = &self.channels.outputs[channel];
         let (pointer, count) = (output.turn, output.ready.len());
-        if count == 1 {
-            // The most frequent case by far.
-            let entry = output.ready[0];
-            let from = self.crosses_from(channel, &entry);
-            return if from <= self.now { (Some(0), NONE) } else { (None, from) };
-        }
         let (mut best, mut least, mut again) = (None, u32::MAX, NONE);
         for position in 0..count {
             let entry = self.channels.outputs[channel].ready[position];
@@ -474,7 +466,12 @@ impl Transit {
                 again = again.min(from);
             }
         }
-        (best, again)
+        if let Some(position) = best {
+            let entry = take_entry(&mut self.channels.outputs[channel].ready, position);
+            self.cross(channel, &entry, true);
+        } else if again != NONE {
+            self.look(channel, again);
+        }
     }
 
     /// From when on there is room for a parcel that has a lane of a channel, and its input is idle; [`NONE`] if that is not known.
@@ -486,19 +483,20 @@ impl Transit {
         room.max(if is_limited { self.channels.inputs[entry.from].busy } else { 0 })
     }
 
-    /// A parcel begins to cross a channel.
-    fn cross(&mut self, channel: u32, position: usize) {
+    /// A parcel begins to cross a channel; do others wait for that as well?
+    #[inline(always)]
+    fn cross(&mut self, channel: u32, entry: &Entry, is_awaited: bool) {
         let now = self.now;
         let output = &mut self.channels.outputs[channel];
-        let Entry { parcel: number, from, input, first, .. } = take_entry(&mut output.ready, position);
-        let timing = self.timing.channels[output.link as usize];
-        let parcel = &mut self.parcels.parcels[number as usize];
+        let &Entry { parcel: number, from, input, first, .. } = entry;
+        let timing = self.timing.channels[output.link];
+        let parcel = &mut self.parcels.parcels[number];
         let (place, flits, last) = (parcel.place, parcel.flits, parcel.last);
         parcel.cycles = parcel.cycles.max(self.timing.cycles(&timing, flits));
         output.turn = input + 1;
         output.busy = now + flits * timing.period;
         output.flits += u64::from(flits) * u64::from(self.counts_flits);
-        let (busy, is_awaited) = (output.busy, !output.ready.is_empty());
+        let busy = output.busy;
         if from != NONE {
             debug_assert!(!self.timing.has_input_ports || self.channels.inputs[from].busy <= now, "an input sends one parcel");
             self.channels.inputs[from].busy = now + flits;
@@ -528,7 +526,7 @@ impl Transit {
     /// Cycles by which a parcel follows its head where routers wait for all of a packet.
     fn stored(&self, parcel: &Parcel, period: u32) -> u32 {
         let &Parcel { message, flits, .. } = parcel;
-        self.timing.waits(self.loads[message as usize].packet.min(flits), period)[1]
+        self.timing.waits(self.loads[message].packet.min(flits), period)[1]
     }
 
     /// A parcel begins to enter the buffer of a lane.
@@ -584,7 +582,7 @@ impl Transit {
         };
         let channel = self.channels.channel_of(lane);
         let link = self.channels.outputs[channel].link;
-        let time = empties + self.timing.channels[link as usize].credit;
+        let time = empties + self.timing.channels[link].credit;
         let is_awaited = self.channels.leave(lane, time);
         if is_awaited || self.timing.cuts_through && !self.channels.outputs[channel].waiting.is_empty() {
             self.look(channel, time.max(self.now));
@@ -594,7 +592,7 @@ impl Transit {
     /// The tail has crossed the channel at this place of the path.
     fn tail(&mut self, number: u32, place: u16) {
         let lane = self.parcels.place(number, place).lane;
-        let Parcel { message, last, .. } = self.parcels.parcels[number as usize];
+        let Parcel { message, last, .. } = self.parcels.parcels[number];
         let is_last = place == last;
         let channel = self.channels.channel_of(lane);
         if !is_last {
@@ -602,19 +600,19 @@ impl Transit {
             self.channels.outputs[channel].taken -= 1;
         }
         if place == 0 {
-            let terminal = self.loads[message as usize].source;
+            let terminal = self.loads[message].source;
             return self.leave_source(terminal);
         }
         let before = self.parcels.place(number, place - 1);
         let behind = before.next;
         self.channels.lanes[before.lane].front = behind;
         if is_last {
-            self.counted.flits_out += u64::from(self.parcels.parcels[number as usize].flits);
+            self.counted.flits_out += u64::from(self.parcels.parcels[number].flits);
             self.parcels.end(number);
         } else if !self.channels.outputs[channel].waiting.is_empty() {
             self.grant(channel);
         }
-        if behind != NONE && std::mem::take(&mut self.parcels.parcels[behind as usize].is_behind) {
+        if behind != NONE && std::mem::take(&mut self.parcels.parcels[behind].is_behind) {
             self.post(self.now + self.timing.buffer_gap, Kind::Ask, 0, behind);
         }
     }
@@ -632,8 +630,8 @@ impl Transit {
     fn arrive(&mut self, parcel: &Parcel) {
         let &Parcel { message, flits, lane, cycles, .. } = parcel;
         let link = self.channels.outputs[self.channels.channel_of(lane)].link;
-        let latency = self.timing.channels[link as usize].latency;
-        let load = &mut self.loads[message as usize];
+        let latency = self.timing.channels[link].latency;
+        let load = &mut self.loads[message];
         load.to_arrive -= flits;
         let time = i64::from(self.now) + i64::from(cycles) + i64::from(latency) - i64::from(load.added);
         load.arrival = load.arrival.max(time);

@@ -1,5 +1,6 @@
 //! What happens when: a wheel with a bucket for each cycle of a horizon, and a heap for what lies beyond it.
 
+use kasuri_network::memory::Column;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -58,9 +59,9 @@ const MOST_BUCKETS: u64 = 1 << 15;
 /// The events of the cycles to come. Those of a cycle come in the order in which they were posted.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    buckets: Vec<Vec<Event>>,
+    buckets: Column<Vec<Event>>,
     /// A bit for each bucket that is not empty.
-    occupied: Vec<u64>,
+    occupied: Column<u64>,
     mask: u32,
     pending: u64,
     /// Events beyond the wheel: their cycle, and how many were posted before them.
@@ -74,7 +75,7 @@ impl Wheel {
         let size = (horizon + 2).next_power_of_two().clamp(64, MOST_BUCKETS) as u32;
         Self {
             buckets: (0..size).map(|_| Vec::new()).collect(),
-            occupied: vec![0; size as usize / 64],
+            occupied: Column::filled(size as usize / 64, 0),
             mask: size - 1,
             pending: 0,
             beyond: BinaryHeap::new(),
@@ -110,15 +111,15 @@ impl Wheel {
     fn put(&mut self, time: u32, event: Event) {
         let slot = time & self.mask;
         self.pending += 1;
-        self.occupied[slot as usize / 64] |= 1 << (slot % 64);
-        self.buckets[slot as usize].push(event);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
+        self.buckets[slot].push(event);
     }
 
     /// Does something happen in cycle `now`, to which the wheel has been turned?
     #[inline(always)]
     pub(super) fn has_any_at(&self, now: u32) -> bool {
         let slot = now & self.mask;
-        self.occupied[slot as usize / 64] >> (slot % 64) & 1 != 0
+        self.occupied[slot / 64] >> (slot % 64) & 1 != 0
     }
 
     /// The next cycle, from `now` on, in which something happens.
@@ -126,14 +127,15 @@ impl Wheel {
         if self.pending == 0 {
             return self.beyond.peek().map(|next| next.0.0);
         }
-        let (first, words) = ((now & self.mask) as usize, self.occupied.len());
+        // As many words as buckets by 64: a power of two.
+        let (first, words) = (now & self.mask, self.size() / 64);
         let ahead = self.occupied[first / 64] >> (first % 64);
         if ahead != 0 {
             return Some(now + ahead.trailing_zeros());
         }
         (1..=words).find_map(|turn| {
-            let bits = self.occupied[(first / 64 + turn) % words];
-            (bits != 0).then(|| now + (turn * 64 - first % 64) as u32 + bits.trailing_zeros())
+            let bits = self.occupied[(first / 64 + turn) & (words - 1)];
+            (bits != 0).then(|| now + turn * 64 - first % 64 + bits.trailing_zeros())
         })
     }
 
@@ -158,10 +160,10 @@ impl Wheel {
     /// Takes the events of this cycle that there are so far; `batch` is empty, and memory to use.
     pub(super) fn take(&mut self, now: u32, batch: &mut Vec<Event>) {
         let slot = now & self.mask;
-        self.occupied[slot as usize / 64] &= !(1 << (slot % 64));
-        std::mem::swap(batch, &mut self.buckets[slot as usize]);
-        if self.buckets[slot as usize].capacity() > KEPT {
-            self.buckets[slot as usize] = Vec::new();
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        std::mem::swap(batch, &mut self.buckets[slot]);
+        if self.buckets[slot].capacity() > KEPT {
+            self.buckets[slot] = Vec::new();
         }
         self.pending -= batch.len() as u64;
     }
