@@ -520,6 +520,7 @@ PAPER = Paper(
             "derived",
             _FLIT,
             cenju4_system.messages_and_memory,
+            Plot("points", TIME, "words of the longer edges", "completion time (ns)", ("lines",)),
             notes=("parcels: the paper's interface; the others: an interface for a distributed shared memory on the same network",),
         ),
     ),

@@ -649,6 +649,7 @@ PAPER = Paper(
             "derived",
             "flow",
             why_machines_slow_the_exchange,
+            Plot("V", "completion_time", "machines on a host", "completion time (cycles)", ("copies", "H")),
         ),
         *mlfm_studies.FIGURES,
     ),

@@ -576,6 +576,7 @@ PAPER = Paper(
             "derived",
             "flit",
             what_learning_gains,
+            Plot("entries", prediction_hit_rates.RATE, "lines of the table", "hit rate", ("pattern", "history"), 1.0),
         ),
         Figure(
             "000-S2",
@@ -594,6 +595,7 @@ PAPER = Paper(
             "derived",
             "flit",
             what_hint_bits_cost,
+            _latency("flit_bytes", "flit size (bytes)", "hint_cycles"),
             notes=(_INTERFACE, "closed form: bits of h cycles add 2 L h, one h on each link"),
         ),
         Figure(
