@@ -394,4 +394,4 @@ ALIVE: dict[switched.Judge, Callable[..., None]] = {
 
 
 def test_what_every_judge_looks_at_is_switched_off_somewhere() -> None:
-    switched.must_cover(cenju4.PAPER.figures, ALIVE)
+    switched.must_cover(switched.judged_in(cenju4.PAPER.figures), ALIVE)

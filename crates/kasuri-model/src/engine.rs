@@ -94,7 +94,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// So many threads, for whose cores and for what they use nobody cares.
+    /// So many threads: the system decides where they run, and nobody counts what they use.
     pub fn new(count: usize) -> Self {
         Self { count, at_begin: Arc::new(|_| ()), at_end: Arc::new(|| ()) }
     }

@@ -91,24 +91,23 @@ impl Blocked {
         blocked
     }
 
-    /// What a buffer waits for.
-    fn waits_for(&self, places: &Range<u32>) -> &[Place] {
-        &self.obstacles[places.start as usize..places.end as usize]
-    }
-
     /// Finds the buffers that move because something that they wait for does.
     fn find_moving(&mut self, is_stuck: &[Vec<bool>]) {
         let Self { buffers, obstacles, moving } = self;
         moving.clear();
         buffers.retain(|(slot, places)| {
-            let waits_for = &obstacles[places.start as usize..places.end as usize];
-            let stays = waits_for.iter().all(|&(tile, slot)| is_stuck[tile as usize][slot as usize]);
+            let stays = obstacles_at(obstacles, places).iter().all(|&(tile, slot)| is_stuck[tile as usize][slot as usize]);
             if !stays {
                 moving.push(*slot);
             }
             stays
         });
     }
+}
+
+/// What a buffer waits for.
+fn obstacles_at<'o>(obstacles: &'o [Place], places: &Range<u32>) -> &'o [Place] {
+    &obstacles[places.start as usize..places.end as usize]
 }
 
 impl<L: RouterLayout> Run<'_, L> {
@@ -206,7 +205,7 @@ impl<L: RouterLayout> Run<'_, L> {
             path.push(place);
             let blocked = &stuck[place.0 as usize];
             let own = blocked.buffers.binary_search_by_key(&place.1, |(slot, _)| *slot).expect("it is stuck");
-            place = blocked.waits_for(&blocked.buffers[own].1)[0];
+            place = obstacles_at(&blocked.obstacles, &blocked.buffers[own].1)[0];
         }
         path.drain(..order[&place]);
         path.into_iter()

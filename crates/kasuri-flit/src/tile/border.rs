@@ -87,7 +87,7 @@ struct Asides {
 /// What one tile has for another in a window.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// By cycle of arrival, by its low 32 bits: the ends of its flits and of its credits.
+    /// By cycle of arrival (its low 32 bits): where its flits and its credits end.
     cycles: Vec<(u32, u32, u32)>,
     flits: Vec<CrossingFlit>,
     /// By heads among the flits, in their order.
@@ -349,7 +349,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn prefetch_coming(&mut self, flits: &[CrossingFlit], time: u32) {
         if let Some(flit) = flits.get(PREFETCH_DISTANCE) {
-            // The next cycle's flits go elsewhere: so much is lost at the end of each cycle.
+            // Of the last flits of a cycle the wrong place is fetched: those after them arrive in the next one.
             self.in_flight.arrivals.prefetch_post(time, flit.slot);
         }
         let border = &self.in_flight.border;
