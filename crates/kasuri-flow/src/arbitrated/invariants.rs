@@ -3,6 +3,7 @@
 
 use super::Run;
 use super::records::NONE;
+use super::rules::AnyRules;
 use super::transit::Transit;
 use kasuri_model::engine::EngineError;
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ impl Transit {
         }
         let (now, room) = (self.cycle(), self.timing.room);
         let lanes = self.channels.lanes.len() as u32;
-        let overfull = (0..lanes).find(|&lane| room > 0 && self.channels.held(lane, now) > room);
+        let overfull = (0..lanes).find(|&lane| room > 0 && self.channels.held::<AnyRules>(lane, now) > room);
         overfull.map(|lane| format!("the buffer of virtual channel {} holds more than {room} parcels", self.channels.number_of(lane)))
     }
 }

@@ -12,6 +12,7 @@ mod invariants;
 mod options;
 mod outcome;
 mod records;
+mod rules;
 mod sending;
 mod timing;
 mod transit;

@@ -1,5 +1,6 @@
 //! The state of the network, in flat columns: channels with who waits for them, lanes with the buffers at their ends, parcels.
 
+use super::rules::Rules;
 use super::timing::Timing;
 use kasuri_network::id::ChannelId;
 use kasuri_network::memory::{Column, GrowingColumn, large_vec};
@@ -309,13 +310,13 @@ impl Channels {
     }
 
     #[inline(always)]
-    fn room_at(&self, lane: u32, number: u16) -> u32 {
-        if self.room == 1 { self.lanes[lane].room_at } else { self.rooms[self.room_index(lane, number)] }
+    fn room_at<R: Rules>(&self, lane: u32, number: u16) -> u32 {
+        if R::room(self.room) == 1 { self.lanes[lane].room_at } else { self.rooms[self.room_index(lane, number)] }
     }
 
     #[inline(always)]
-    fn set_room(&mut self, lane: u32, number: u16, time: u32) {
-        if self.room == 1 {
+    fn set_room<R: Rules>(&mut self, lane: u32, number: u16, time: u32) {
+        if R::room(self.room) == 1 {
             self.lanes[lane].room_at = time;
         } else {
             let index = self.room_index(lane, number);
@@ -325,9 +326,9 @@ impl Channels {
 
     /// Parcels in a buffer behind which there is no room at `now`.
     #[inline(always)]
-    pub(super) fn held(&mut self, lane: u32, now: u32) -> u16 {
+    pub(super) fn held<R: Rules>(&mut self, lane: u32, now: u32) -> u16 {
         let Lane { entered, leaving, mut left, .. } = self.lanes[lane];
-        while left != leaving && self.room_at(lane, left) <= now {
+        while left != leaving && self.room_at::<R>(lane, left) <= now {
             left = left.wrapping_add(1);
         }
         self.lanes[lane].left = left;
@@ -336,29 +337,30 @@ impl Channels {
 
     /// When there is room in a lane's buffer for a further parcel: `now`, later, or [`NONE`] if that is not known.
     #[inline(always)]
-    pub(super) fn has_room_at(&mut self, lane: u32, now: u32) -> u32 {
-        if self.room == 0 || self.held(lane, now) < self.room {
+    pub(super) fn has_room_at<R: Rules>(&mut self, lane: u32, now: u32) -> u32 {
+        let room = R::room(self.room);
+        if room == 0 || self.held::<R>(lane, now) < room {
             return now;
         }
         let Lane { leaving, left, .. } = self.lanes[lane];
-        if left == leaving { NONE } else { self.room_at(lane, left) }
+        if left == leaving { NONE } else { self.room_at::<R>(lane, left) }
     }
 
     /// A parcel begins to enter a buffer.
     #[inline(always)]
-    pub(super) fn enter(&mut self, lane: u32) {
+    pub(super) fn enter<R: Rules>(&mut self, lane: u32) {
         let lane = &mut self.lanes[lane];
-        lane.entered = lane.entered.wrapping_add(u16::from(self.room > 0));
+        lane.entered = lane.entered.wrapping_add(u16::from(R::room(self.room) > 0));
     }
 
     /// There will be room at `time` behind the parcel that leaves a buffer next. Does somebody wait for that?
     #[inline(always)]
-    pub(super) fn leave(&mut self, lane: u32, time: u32) -> bool {
-        if self.room == 0 {
+    pub(super) fn leave<R: Rules>(&mut self, lane: u32, time: u32) -> bool {
+        if R::room(self.room) == 0 {
             return false;
         }
         let leaving = self.lanes[lane].leaving;
-        self.set_room(lane, leaving, time);
+        self.set_room::<R>(lane, leaving, time);
         let lane = &mut self.lanes[lane];
         debug_assert!(lane.leaving != lane.entered, "who leaves a buffer has entered it");
         lane.leaving = leaving.wrapping_add(1);

@@ -4,6 +4,7 @@
 //! swept.
 
 use super::records::{Channels, Entry, NONE, Parcel, Parcels, take_entry};
+use super::rules::{AnyRules, PlainRules, Rules};
 use super::timing::Timing;
 use super::wheel::{Event, Kind, Wheel};
 use kasuri_network::memory::{Column, GrowingColumn, fetch_ahead};
@@ -79,6 +80,8 @@ pub(super) struct Transit {
     born: u32,
     /// Is the network too large for the caches near the processor?
     is_large: bool,
+    /// Do [`PlainRules`] hold?
+    is_plain: bool,
     /// Do flits count on channels?
     pub(super) counts_flits: bool,
     pub(super) counted: Counted,
@@ -103,6 +106,7 @@ impl Transit {
             cuts: Column::filled(terminals, Cut { message: NONE, left: 0 }),
             wheel: Wheel::new(timing.horizon(timing.grain.saturating_mul(timing.packet))),
             batch: Vec::new(),
+            is_plain: PlainRules::hold(&timing),
             timing,
             now: 0,
             origin: 0,
@@ -172,18 +176,21 @@ impl Transit {
         while self.wheel.has_any_at(self.now) {
             self.wheel.take(self.now, &mut batch);
             self.counted.events += batch.len() as u64;
-            if self.is_large {
-                self.handle_ahead(&batch);
+            if self.is_plain {
+                self.handle_all::<PlainRules>(&batch)
             } else {
-                batch.iter().for_each(|&event| self.handle(event));
+                self.handle_all::<AnyRules>(&batch)
             }
             batch.clear();
         }
         self.batch = batch;
     }
 
-    /// Handles the events of a cycle where most of what they touch waits for memory: it is asked for some events ahead.
-    fn handle_ahead(&mut self, batch: &[Event]) {
+    /// Handles events of a cycle. Where most of what they touch waits for memory, that is asked for some events ahead.
+    fn handle_all<R: Rules>(&mut self, batch: &[Event]) {
+        if !self.is_large {
+            return batch.iter().for_each(|&event| self.handle::<R>(event));
+        }
         for number in 0..batch.len() {
             if let Some(&later) = batch.get(number + 8) {
                 self.fetch(later);
@@ -191,18 +198,18 @@ impl Transit {
             if let Some(&later) = batch.get(number + 4) {
                 self.fetch_next(later);
             }
-            self.handle(batch[number]);
+            self.handle::<R>(batch[number]);
         }
     }
 
     #[inline(always)]
-    fn handle(&mut self, event: Event) {
+    fn handle<R: Rules>(&mut self, event: Event) {
         let number = event.number();
         match event.kind() {
-            Kind::Head => self.head(number),
-            Kind::Ask => self.ask(number),
-            Kind::Tail => self.tail(number, event.place()),
-            Kind::Look => self.look_again(number),
+            Kind::Head => self.head::<R>(number),
+            Kind::Ask => self.ask::<R>(number),
+            Kind::Tail => self.tail::<R>(number, event.place()),
+            Kind::Look => self.look_again::<R>(number),
             Kind::Arrived => self.happened.push(Happening::Arrived { message: number }),
         }
     }
@@ -268,24 +275,24 @@ impl Transit {
         }
     }
 
-    fn look_again(&mut self, channel: u32) {
+    fn look_again<R: Rules>(&mut self, channel: u32) {
         let output = &mut self.channels.outputs[channel];
         if output.look != self.now {
             return;
         }
         output.look = NONE;
-        if self.timing.cuts_through { self.grant(channel) } else { self.start(channel) }
+        if R::cuts_through(&self.timing) { self.grant::<R>(channel) } else { self.start::<R>(channel) }
     }
 
     /// A terminal that sends nothing begins to send a message.
     pub(super) fn send(&mut self, message: u32, flits: u32) {
         let terminal = self.loads[message].source;
         self.cuts[terminal] = Cut { message, left: flits };
-        self.send_next(terminal);
+        if self.is_plain { self.send_next::<PlainRules>(terminal) } else { self.send_next::<AnyRules>(terminal) }
     }
 
     /// A terminal cuts off its next parcel, which asks for the injection channel.
-    fn send_next(&mut self, terminal: u32) {
+    fn send_next<R: Rules>(&mut self, terminal: u32) {
         let Cut { message, left } = self.cuts[terminal];
         let load = self.loads[message];
         let flits = left.min(load.cut);
@@ -305,29 +312,29 @@ impl Transit {
             asks: true,
         });
         self.born = self.born.wrapping_add(1);
-        self.wait(parcel, load.path, NONE);
+        self.wait::<R>(parcel, load.path, NONE);
     }
 
     /// A head has come to the end of the channel at its place.
     #[inline(always)]
-    fn head(&mut self, number: u32) {
+    fn head<R: Rules>(&mut self, number: u32) {
         let parcel = &mut self.parcels.parcels[number];
-        if self.channels.lanes[parcel.lane].front == number { self.ask(number) } else { parcel.is_behind = true }
+        if self.channels.lanes[parcel.lane].front == number { self.ask::<R>(number) } else { parcel.is_behind = true }
     }
 
     /// The head at the front of a buffer asks for a lane of the next channel.
     #[inline(always)]
-    fn ask(&mut self, number: u32) {
+    fn ask<R: Rules>(&mut self, number: u32) {
         let parcel = &mut self.parcels.parcels[number];
         parcel.place += 1;
         parcel.asks = true;
         let (hop, from) = (parcel.path + u32::from(parcel.place), self.channels.channel_of(parcel.lane));
-        self.wait(number, hop, from);
+        self.wait::<R>(number, hop, from);
     }
 
     /// A parcel joins those that wait for the channel of a hop.
     #[inline(always)]
-    fn wait(&mut self, parcel: u32, hop: u32, from: u32) {
+    fn wait<R: Rules>(&mut self, parcel: u32, hop: u32, from: u32) {
         let Hop { channel, first, last } = self.hops[hop];
         let input = if from == NONE { 0 } else { self.channels.inputs[from].number };
         let entry = Entry { parcel, from, input, first, last };
@@ -335,29 +342,29 @@ impl Transit {
         if output.ejects {
             // A terminal takes all that comes, one parcel after the other.
             output.ready.push(entry);
-            return self.start(channel);
+            return self.start::<R>(channel);
         }
         // Most often nobody else waits, and a lane is free.
         if output.waiting.is_empty()
             && output.has_free_lane(self.channels.each)
-            && let Ok(lane) = self.free_lane(channel, &entry)
+            && let Ok(lane) = self.free_lane::<R>(channel, &entry)
         {
             self.give_lane(channel, entry, lane);
-            return self.start(channel);
+            return self.start::<R>(channel);
         }
         self.channels.outputs[channel].waiting.push(entry);
-        self.grant(channel);
+        self.grant::<R>(channel);
     }
 
     /// Who comes first in turn: by round robin among inputs, or the oldest.
     #[inline(always)]
-    fn turn_of(&self, entry: &Entry, pointer: u16) -> u32 {
-        if self.timing.oldest_first { self.parcels.parcels[entry.parcel].born } else { u32::from(entry.input.wrapping_sub(pointer)) }
+    fn turn_of<R: Rules>(&self, entry: &Entry, pointer: u16) -> u32 {
+        if R::oldest_first(&self.timing) { self.parcels.parcels[entry.parcel].born } else { u32::from(entry.input.wrapping_sub(pointer)) }
     }
 
     /// The free lane of a channel among some with the fewest parcels in its buffer, of several such lanes the first in turn. Where packets
     /// wait for room for all of them: the cycle in which there will be some, if no lane is free now, and it is known.
-    fn free_lane(&mut self, channel: u32, entry: &Entry) -> Result<u32, u32> {
+    fn free_lane<R: Rules>(&mut self, channel: u32, entry: &Entry) -> Result<u32, u32> {
         let (first, last) = (u32::from(entry.first), u32::from(entry.last));
         let begin = u32::from(self.channels.outputs[channel].next_lane);
         let begin = if (first..=last).contains(&begin) { begin } else { first };
@@ -369,12 +376,12 @@ impl Transit {
             if self.channels.lanes[lane].is_taken {
                 continue;
             }
-            let room = if self.timing.cuts_through { self.channels.has_room_at(lane, self.now) } else { self.now };
+            let room = if R::cuts_through(&self.timing) { self.channels.has_room_at::<R>(lane, self.now) } else { self.now };
             if room > self.now {
                 again = again.min(room);
                 continue;
             }
-            let held = self.channels.held(lane, self.now);
+            let held = self.channels.held::<R>(lane, self.now);
             if held < fewest {
                 (best, fewest) = (lane, held);
             }
@@ -386,16 +393,16 @@ impl Transit {
     }
 
     /// Gives free lanes of a channel to heads that wait for one.
-    fn grant(&mut self, channel: u32) {
+    fn grant<R: Rules>(&mut self, channel: u32) {
         let mut again = NONE;
         while self.channels.outputs[channel].can_grant(self.channels.each) {
             let (mut best, mut least) = (None, u32::MAX);
             for position in 0..self.channels.outputs[channel].waiting.len() {
                 let output = &self.channels.outputs[channel];
                 let (entry, pointer) = (output.waiting[position], output.grant);
-                let turn = self.turn_of(&entry, pointer);
+                let turn = self.turn_of::<R>(&entry, pointer);
                 if turn < least {
-                    match self.free_lane(channel, &entry) {
+                    match self.free_lane::<R>(channel, &entry) {
                         Ok(lane) => (best, least) = (Some((position, lane)), turn),
                         Err(time) => again = again.min(time),
                     }
@@ -408,7 +415,7 @@ impl Transit {
         if again != NONE && !self.channels.outputs[channel].waiting.is_empty() {
             self.look(channel, again);
         }
-        self.start(channel);
+        self.start::<R>(channel);
     }
 
     /// A parcel that comes gets a free lane of a channel.
@@ -427,7 +434,7 @@ impl Transit {
     }
 
     /// Lets a parcel begin to cross an idle channel, if its input is idle too, and there is room for it.
-    fn start(&mut self, channel: u32) {
+    fn start<R: Rules>(&mut self, channel: u32) {
         let output = &self.channels.outputs[channel];
         let (ready, busy) = (output.ready.as_slice(), output.busy);
         let &[entry, ..] = ready else { return };
@@ -435,13 +442,13 @@ impl Transit {
             return self.look(channel, busy);
         }
         if ready.len() > 1 {
-            return self.start_in_turn(channel);
+            return self.start_in_turn::<R>(channel);
         }
         // The most frequent case by far.
-        let from = self.crosses_from(channel, &entry);
+        let from = self.crosses_from::<R>(channel, &entry);
         if from <= self.now {
             self.channels.outputs[channel].ready.clear();
-            self.cross(channel, &entry, false);
+            self.cross::<R>(channel, &entry, false);
         } else if from != NONE {
             self.look(channel, from);
         }
@@ -449,17 +456,17 @@ impl Transit {
 
     /// The same where several parcels have lanes of the channel: the first in turn of those that can cross it, if anybody can now; else it is
     /// looked at again in the cycle from which somebody can, as far as it is known.
-    fn start_in_turn(&mut self, channel: u32) {
+    fn start_in_turn<R: Rules>(&mut self, channel: u32) {
         let output = &self.channels.outputs[channel];
         let (pointer, count) = (output.turn, output.ready.len());
         let (mut best, mut least, mut again) = (None, u32::MAX, NONE);
         for position in 0..count {
             let entry = self.channels.outputs[channel].ready[position];
-            let turn = self.turn_of(&entry, pointer);
+            let turn = self.turn_of::<R>(&entry, pointer);
             if turn >= least {
                 continue;
             }
-            let from = self.crosses_from(channel, &entry);
+            let from = self.crosses_from::<R>(channel, &entry);
             if from <= self.now {
                 (best, least) = (Some(position), turn);
             } else {
@@ -468,7 +475,7 @@ impl Transit {
         }
         if let Some(position) = best {
             let entry = take_entry(&mut self.channels.outputs[channel].ready, position);
-            self.cross(channel, &entry, true);
+            self.cross::<R>(channel, &entry, true);
         } else if again != NONE {
             self.look(channel, again);
         }
@@ -476,16 +483,16 @@ impl Transit {
 
     /// From when on there is room for a parcel that has a lane of a channel, and its input is idle; [`NONE`] if that is not known.
     #[inline(always)]
-    fn crosses_from(&mut self, channel: u32, entry: &Entry) -> u32 {
+    fn crosses_from<R: Rules>(&mut self, channel: u32, entry: &Entry) -> u32 {
         let lane = self.channels.lane(channel, entry.first.into());
-        let room = if self.channels.outputs[channel].ejects { self.now } else { self.channels.has_room_at(lane, self.now) };
-        let is_limited = self.timing.has_input_ports && entry.from != NONE;
+        let room = if self.channels.outputs[channel].ejects { self.now } else { self.channels.has_room_at::<R>(lane, self.now) };
+        let is_limited = R::has_input_ports(&self.timing) && entry.from != NONE;
         room.max(if is_limited { self.channels.inputs[entry.from].busy } else { 0 })
     }
 
     /// A parcel begins to cross a channel; do others wait for that as well?
     #[inline(always)]
-    fn cross(&mut self, channel: u32, entry: &Entry, is_awaited: bool) {
+    fn cross<R: Rules>(&mut self, channel: u32, entry: &Entry, is_awaited: bool) {
         let now = self.now;
         let output = &mut self.channels.outputs[channel];
         let &Entry { parcel: number, from, input, first, .. } = entry;
@@ -498,7 +505,7 @@ impl Transit {
         output.flits += u64::from(flits) * u64::from(self.counts_flits);
         let busy = output.busy;
         if from != NONE {
-            debug_assert!(!self.timing.has_input_ports || self.channels.inputs[from].busy <= now, "an input sends one parcel");
+            debug_assert!(!R::has_input_ports(&self.timing) || self.channels.inputs[from].busy <= now, "an input sends one parcel");
             self.channels.inputs[from].busy = now + flits;
         }
         let lane = self.channels.lane(channel, first.into());
@@ -513,11 +520,11 @@ impl Transit {
         if place == last {
             self.arrive(&parcel);
         } else {
-            self.enter(number, place, lane);
-            let waits = if self.timing.stores { self.stored(&parcel, timing.period) } else { 0 };
+            self.enter::<R>(number, place, lane);
+            let waits = if R::stores(&self.timing) { self.stored(&parcel, timing.period) } else { 0 };
             self.post(now + timing.head + waits, Kind::Head, 0, number);
         }
-        self.follow(number, &parcel);
+        self.follow::<R>(number, &parcel);
         if is_awaited {
             self.look(channel, busy);
         }
@@ -531,8 +538,8 @@ impl Transit {
 
     /// A parcel begins to enter the buffer of a lane.
     #[inline(always)]
-    fn enter(&mut self, number: u32, place: u16, lane: u32) {
-        self.channels.enter(lane);
+    fn enter<R: Rules>(&mut self, number: u32, place: u16, lane: u32) {
+        self.channels.enter::<R>(lane);
         let record = &mut self.channels.lanes[lane];
         record.is_awaited = false;
         let (back, back_place) = (record.back, record.back_place);
@@ -548,32 +555,37 @@ impl Transit {
     /// Now that a head has begun to cross the channel at a place: when does the tail leave the channels behind it, and when does room come
     /// back in their buffers? The tail follows once the head is as many channels further as the parcel spans; at the end all of it does.
     #[inline(always)]
-    fn follow(&mut self, number: u32, parcel: &Parcel) {
-        let now = self.now;
-        let &Parcel { flits, last, place, cycles, .. } = parcel;
+    fn follow<R: Rules>(&mut self, number: u32, parcel: &Parcel) {
+        let &Parcel { flits, last, place, .. } = parcel;
         let span = self.timing.span(flits) as u32;
         let at = u32::from(place);
-        let begin = (at + 1).saturating_sub(span);
-        let end = if place == last { at + 1 } else { begin + u32::from(at + 1 >= span) };
-        for behind in begin..end {
-            let begun = self.parcels.place(number, behind as u16).start;
-            let stored = (at - behind).saturating_mul(self.timing.part).min(flits);
-            let time = (begun + cycles).max(now + part_of(cycles, flits - stored, flits));
-            self.post(time + if behind > 0 { self.timing.lane_gap } else { 0 }, Kind::Tail, behind as u16, number);
+        if place == last {
+            ((at + 1).saturating_sub(span)..at + 1).for_each(|behind| self.tail_leaves(number, parcel, behind));
+            (at.saturating_sub(span)..at).for_each(|behind| self.free_room::<R>(number, parcel, behind as u16, span));
+        } else if at + 1 >= span {
+            self.tail_leaves(number, parcel, at + 1 - span);
+            if at >= span {
+                self.free_room::<R>(number, parcel, (at - span) as u16, span);
+            }
         }
-        let begin = at.saturating_sub(span);
-        let end = if place == last { at } else { begin + u32::from(at >= span) };
-        for behind in begin..end {
-            self.free_room(number, parcel, behind as u16, span);
-        }
+    }
+
+    /// It is known when the tail of a parcel leaves the channel at a place behind its head.
+    #[inline(always)]
+    fn tail_leaves(&mut self, number: u32, parcel: &Parcel, behind: u32) {
+        let &Parcel { flits, place, cycles, .. } = parcel;
+        let begun = self.parcels.place(number, behind as u16).start;
+        let stored = (u32::from(place) - behind).saturating_mul(self.timing.part).min(flits);
+        let time = (begun + cycles).max(self.now + part_of(cycles, flits - stored, flits));
+        self.post(time + if behind > 0 { self.timing.lane_gap } else { 0 }, Kind::Tail, behind as u16, number);
     }
 
     /// The buffer at a place of a parcel's path begins to empty for good.
     #[inline(always)]
-    fn free_room(&mut self, number: u32, parcel: &Parcel, place: u16, span: u32) {
+    fn free_room<R: Rules>(&mut self, number: u32, parcel: &Parcel, place: u16, span: u32) {
         let &Parcel { flits, cycles, .. } = parcel;
         let (lane, left) = (self.parcels.place(number, place).lane, self.parcels.place(number, place + 1).start);
-        let empties = if self.timing.cuts_through {
+        let empties = if R::cuts_through(&self.timing) {
             left + cycles
         } else if span == 1 {
             left
@@ -583,14 +595,14 @@ impl Transit {
         let channel = self.channels.channel_of(lane);
         let link = self.channels.outputs[channel].link;
         let time = empties + self.timing.channels[link].credit;
-        let is_awaited = self.channels.leave(lane, time);
-        if is_awaited || self.timing.cuts_through && !self.channels.outputs[channel].waiting.is_empty() {
+        let is_awaited = self.channels.leave::<R>(lane, time);
+        if is_awaited || R::cuts_through(&self.timing) && !self.channels.outputs[channel].waiting.is_empty() {
             self.look(channel, time.max(self.now));
         }
     }
 
     /// The tail has crossed the channel at this place of the path.
-    fn tail(&mut self, number: u32, place: u16) {
+    fn tail<R: Rules>(&mut self, number: u32, place: u16) {
         let lane = self.parcels.place(number, place).lane;
         let Parcel { message, last, .. } = self.parcels.parcels[number];
         let is_last = place == last;
@@ -601,7 +613,7 @@ impl Transit {
         }
         if place == 0 {
             let terminal = self.loads[message].source;
-            return self.leave_source(terminal);
+            return self.leave_source::<R>(terminal);
         }
         let before = self.parcels.place(number, place - 1);
         let behind = before.next;
@@ -610,16 +622,16 @@ impl Transit {
             self.counted.flits_out += u64::from(self.parcels.parcels[number].flits);
             self.parcels.end(number);
         } else if !self.channels.outputs[channel].waiting.is_empty() {
-            self.grant(channel);
+            self.grant::<R>(channel);
         }
         if behind != NONE && std::mem::take(&mut self.parcels.parcels[behind].is_behind) {
             self.post(self.now + self.timing.buffer_gap, Kind::Ask, 0, behind);
         }
     }
 
-    fn leave_source(&mut self, terminal: u32) {
+    fn leave_source<R: Rules>(&mut self, terminal: u32) {
         if self.cuts[terminal].left > 0 {
-            self.send_next(terminal);
+            self.send_next::<R>(terminal);
         } else {
             self.happened.push(Happening::Sent { terminal });
         }
