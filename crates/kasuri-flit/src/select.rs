@@ -154,7 +154,11 @@ fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, options: FlitOpt
         0..=1 => ready::<Avx512<M, 1>>(scenario, options),
         #[cfg(not(test))]
         2 => ready::<Avx512<M, 2>>(scenario, options),
-        _ => ready::<Avx512<M, 4>>(scenario, options),
+        #[cfg(not(test))]
+        3..=4 => ready::<Avx512<M, 4>>(scenario, options),
+        #[cfg(not(test))]
+        5..=6 => ready::<Avx512<M, 6>>(scenario, options),
+        _ => ready::<Avx512<M, 8>>(scenario, options),
     }
 }
 

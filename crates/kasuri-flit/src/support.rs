@@ -370,11 +370,11 @@ static ROWS: &[Row] = &[
         layouts: BUT_VECTORS,
     },
     Row {
-        name: "more than 256 virtual channels of a router",
+        name: "more than 512 virtual channels of a router",
         key: "router.virtual_channels",
         asks: |scenario| {
             let of_router = widest_router(scenario);
-            (of_router > 256).then(|| format!("{} at each port", scenario.router.virtual_channels))
+            (of_router > 512).then(|| format!("{} at each port", scenario.router.virtual_channels))
         },
         layouts: BUT_VECTORS,
     },

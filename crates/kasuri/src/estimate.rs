@@ -146,10 +146,10 @@ impl Work {
     }
 }
 
-/// Networks of more channels do not fit into the near caches. Trees of 3,000 to 6,000,000 channels take 23 to 135 ns for a unit, and a power of
+/// Networks of more channels do not fit into the near caches. Trees of 1,000 to 6,000,000 channels take 21 to 80 ns for a unit, and a power of
 /// their size fits them all within a factor of 1.4.
 const CHANNELS_IN_CACHE: f64 = 4000.0;
-const SLOWNESS_POWER: f64 = 0.23;
+const SLOWNESS_POWER: f64 = 0.18;
 
 /// How many times as long a unit of a network of so many channels takes as one of a small network, cycle by cycle.
 fn slowness_of_size(channels: f64) -> f64 {

@@ -4,6 +4,7 @@
 //! advanced through a whole window of cycles before the next block is touched.
 
 use crate::prefetch::prefetch;
+use kasuri_network::memory::filled;
 
 /// Events by cycle of arrival and slot address; at most one per slot and cycle.
 pub(crate) trait Wheel: Sized + Send {
@@ -239,7 +240,7 @@ impl Wheel for BitWheel {
         let cycles = horizon.next_power_of_two();
         let words_per_cycle = slots.div_ceil(64);
         let words = cycles.checked_mul(words_per_cycle)?;
-        Some(Self { mask: cycles - 1, block_shift, words_per_cycle, words: vec![0; words as usize].into_boxed_slice() })
+        Some(Self { mask: cycles - 1, block_shift, words_per_cycle, words: filled(words as usize, 0) })
     }
 
     #[inline(always)]

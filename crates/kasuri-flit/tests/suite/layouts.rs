@@ -44,6 +44,16 @@ fn layouts_agree_on_routers_of_several_words() {
     both_layouts_agree(Setup { load: 0.3, router: router(2, 4), ..Setup::mesh(&[2, 3, 2, 2]) });
 }
 
+/// Routers of 320 to 512 virtual channels take six and eight words, and the numbers of their slots nine bits.
+#[test]
+fn layouts_agree_on_routers_of_more_than_256_virtual_channels() {
+    for (arity, virtual_channels) in [(80, 2), (33, 4), (17, 8), (100, 1), (128, 2), (64, 4), (32, 8)] {
+        let setup = Setup { load: 0.6, packet_flits: 3, router: router(virtual_channels, 4), paranoid: true, ..Setup::fat_tree(arity, 2) };
+        let run = |simd: &str| Setup { simd: simd.to_owned(), ..setup.clone() }.run(&mut Fixed::new(10, 40));
+        assert_eq!(run("portable"), run("always"), "{arity} {virtual_channels}");
+    }
+}
+
 /// From 131,072 virtual channels on, both fetch ahead what they will look at: every place that they name exists (assertions are on).
 #[test]
 fn layouts_agree_on_networks_that_no_near_cache_holds() {

@@ -1,6 +1,6 @@
 //! The layout for plain routers on processors with AVX-512: each counter is one byte, 64 virtual channels are one register.
 //!
-//! A *unit* of `W` words holds the virtual channels of one router of up to 256, or of several small routers side by side. One
+//! A *unit* of `W` words holds the virtual channels of one router of up to 512, or of several small routers side by side. One
 //! visit of a unit takes its arrivals and credits, matches inputs and outputs by iSLIP of one iteration and moves the winners
 //! without a branch that depends on the data; round-robin picks are minima of rotated addresses over the bytes of a port.
 //! What is done once per packet uses the same code as the plain layout, after the visits of a block: the matching looks at
@@ -22,7 +22,8 @@ use std::arch::x86_64::*;
 /// A byte for each of 64 virtual channels.
 type Bytes = [u8; 64];
 
-/// The virtual channels of one large or several small routers. An index is that of the slot within the unit.
+/// The virtual channels of one large or several small routers. An index is that of the slot within the unit: a byte, and in units of more
+/// than four words a ninth bit, which stands in a word of its own.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Unit<const W: usize> {
@@ -30,13 +31,16 @@ struct Unit<const W: usize> {
     flits: [Bytes; W],
     left: [Bytes; W],
     output: [Bytes; W],
+    output_high: [u64; W],
     /// By output slot: free places downstream, and the input slot that holds it.
     credits: [Bytes; W],
     holder: [Bytes; W],
+    holder_high: [u64; W],
     /// Round-robin pointers, equal for all slots of a port. Of an output port: the input port. Of an input port: the output
     /// port, and in the low bits, which the port's number leaves free, the virtual channel.
     grant: [Bytes; W],
     accept: [Bytes; W],
+    accept_high: [u64; W],
     /// Input slots whose front packet holds an output slot.
     active: [u64; W],
     /// Output slots that nobody holds, and those that exist.
@@ -65,11 +69,24 @@ pub(crate) struct Avx512<M, const W: usize> {
 
 /// Where moves go.
 enum Destinations {
-    /// As each port's [`Links`] say.
-    PerPort,
+    /// As each port says: what of its [`Links`] every move needs.
+    PerPort(Column<Ends>),
     /// Every flit and every credit takes the same time, and a port's flits go where its credits go, as on links of two equal
     /// channels: one address per port says it all.
     Uniform { link: Column<u32>, flit_delay: u32, credit_delay: u32 },
+}
+
+/// Where the flits and the credits of a port go, to the slot of its first virtual channel, and how long they take, cycles. 12 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    flit_link: u32,
+    credit_link: u32,
+    flit_delay: u16,
+    credit_delay: u16,
+}
+
+impl Ends {
+    const NOWHERE: Self = Self { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0 };
 }
 
 /// Does this processor have what the layout needs?
@@ -106,8 +123,22 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
     #[inline(always)]
     fn byte(&self, column: impl Fn(&Unit<W>) -> &[Bytes; W], slot: u32) -> u32 {
         let (unit, word, bit) = Self::place(slot);
-        // Units of three words take the addresses of four.
+        // Units of three words take the addresses of four, and of six those of eight.
         column(&self.units[unit]).get(word).map_or(0, |bytes| u32::from(bytes[bit as usize]))
+    }
+
+    /// The slot of the same unit that two columns name.
+    #[inline(always)]
+    fn slot_in(&self, low: impl Fn(&Unit<W>) -> &[Bytes; W], high: impl Fn(&Unit<W>) -> &[u64; W], slot: u32) -> u32 {
+        let (unit, word, bit) = Self::place(slot);
+        let ninth = if W > 4 { high(&self.units[unit]).get(word).map_or(0, |bits| bits >> bit & 1) } else { 0 };
+        Self::first_slot(slot) | self.byte(low, slot) | (ninth as u32) << 8
+    }
+
+    /// The output slot that the front packet of an input slot holds, if it holds one.
+    #[inline(always)]
+    fn output_of(&self, slot: u32) -> u32 {
+        self.slot_in(|unit| &unit.output, |unit| &unit.output_high, slot)
     }
 }
 
@@ -126,10 +157,13 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
             flits: [[0; 64]; W],
             left: [[0; 64]; W],
             output: [[0; 64]; W],
+            output_high: [0; W],
             credits: [[0; 64]; W],
             holder: [[0; 64]; W],
+            holder_high: [0; W],
             grant: [[0; 64]; W],
             accept: [[0; 64]; W],
+            accept_high: [0; W],
             active: [0; W],
             free: [0; W],
             connected: [0; W],
@@ -148,7 +182,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
             leaving: vec![0; block_slots + 64].into_boxed_slice(),
             entering: vec![0; block_slots + 64].into_boxed_slice(),
             tails: Vec::new(),
-            destinations: Destinations::PerPort,
+            destinations: Destinations::PerPort(Column::filled(0, Ends::NOWHERE)),
             mask: std::marker::PhantomData,
         }
     }
@@ -157,7 +191,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
         let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 1);
         let lists = 8 * ((1usize << parameters.block_shift).min(slots) + 64);
-        units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + 4 * all_ports as usize
+        units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + size_of::<Ends>() * all_ports as usize
     }
 
     #[inline(always)]
@@ -198,7 +232,10 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
         for vc in 0..M::BITS {
             let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
-            self.units[unit].accept[word][bit as usize] = (local_first << M::SHIFT) as u8;
+            let pointer = local_first << M::SHIFT;
+            let unit = &mut self.units[unit];
+            unit.accept[word][bit as usize] = pointer as u8;
+            set_bit(&mut unit.accept_high[word], bit, pointer > 255);
         }
     }
 
@@ -214,6 +251,12 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
             link.iter_mut().zip(links.iter()).for_each(|(link, links)| *link = links.flit_link);
             let (flit_delay, credit_delay) = (u32::from(first.flit_delay), u32::from(first.credit_delay));
             self.destinations = Destinations::Uniform { link, flit_delay, credit_delay };
+        } else {
+            let mut ends = Column::filled(ports, Ends::NOWHERE);
+            for (ends, &Links { flit_link, credit_link, flit_delay, credit_delay, .. }) in ends.iter_mut().zip(links.iter()) {
+                *ends = Ends { flit_link, credit_link, flit_delay, credit_delay };
+            }
+            self.destinations = Destinations::PerPort(ends);
         }
     }
 
@@ -224,7 +267,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
                 while active != 0 {
                     let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
                     active &= active - 1;
-                    let output = Self::first_slot(slot) | self.byte(|unit| &unit.output, slot);
+                    let output = self.output_of(slot);
                     let gone = self.input[slot].length - self.left(slot) as u16;
                     links[output >> M::SHIFT].sent += u32::from(gone - self.input[slot].settled);
                     self.input[slot].settled = gone;
@@ -242,7 +285,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         if word >= W || self.units[unit].active[word] >> bit & 1 == 0 {
             return NONE;
         }
-        Self::first_slot(slot) | self.byte(|unit| &unit.output, slot)
+        self.output_of(slot)
     }
 
     fn left(&self, slot: u32) -> u32 {
@@ -268,7 +311,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         if held >> bit & 1 == 0 {
             return NONE;
         }
-        Self::first_slot(slot) | self.byte(|unit| &unit.holder, slot)
+        self.slot_in(|unit| &unit.holder, |unit| &unit.holder_high, slot)
     }
 
     #[inline(always)]
@@ -284,8 +327,13 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let record = &mut self.units[unit];
         record.free[word] &= !(1 << bit);
         record.active[head_word] |= 1 << head_bit;
-        record.holder[word][bit as usize] = (head - Self::first_slot(head)) as u8;
-        record.output[head_word][head_bit as usize] = (output - Self::first_slot(output)) as u8;
+        let (head, output) = (head - Self::first_slot(head), output - Self::first_slot(output));
+        record.holder[word][bit as usize] = head as u8;
+        record.output[head_word][head_bit as usize] = output as u8;
+        if W > 4 {
+            set_bit(&mut record.holder_high[word], bit, head > 255);
+            set_bit(&mut record.output_high[head_word], head_bit, output > 255);
+        }
         self.busy[unit] = true;
         self.block_busy[unit >> self.units_per_tile_shift] = true;
     }
@@ -331,7 +379,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         let mut tails = std::mem::take(&mut self.layout.tails);
         for (position, &slot) in tails.iter().enumerate() {
             self.prefetch_release(&tails, position);
-            let output = Avx512::<M, W>::first_slot(slot) | self.layout.byte(|unit| &unit.output, slot);
+            let output = self.layout.output_of(slot);
             let settled = std::mem::take(&mut self.layout.input_slot_mut(slot).settled);
             self.wiring.links[output >> M::SHIFT].sent += u32::from(self.layout.input_slot(slot).length - settled);
             self.release(slot, output, &mut lists);
@@ -353,7 +401,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         }
         if let Some(&slot) = tails.get(position + FLITS_AHEAD) {
             self.buffers.rings.prefetch_second(&self.layout.input_slot(slot).queue, slot);
-            let output = Avx512::<M, W>::first_slot(slot) | self.layout.byte(|unit| &unit.output, slot);
+            let output = self.layout.output_of(slot);
             prefetch(&self.wiring.links[output >> M::SHIFT]);
         }
     }
@@ -429,15 +477,11 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
                 let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
                 post_all::<M>(words, entering, link, is_far);
             }
-            Destinations::PerPort => {
-                for &slot in leaving {
-                    let link = self.wiring.links[slot >> M::SHIFT];
-                    self.in_flight.credits.post(now.wrapping_add(u32::from(link.credit_delay)), link.credit_link + (slot & (M::BITS - 1)));
-                }
-                for &slot in entering {
-                    let link = self.wiring.links[slot >> M::SHIFT];
-                    self.in_flight.arrivals.post(now.wrapping_add(u32::from(link.flit_delay)), link.flit_link + (slot & (M::BITS - 1)));
-                }
+            Destinations::PerPort(ends) => {
+                let credit = |ends: Ends| (now.wrapping_add(u32::from(ends.credit_delay)), ends.credit_link);
+                post_each::<M>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
+                let flit = |ends: Ends| (now.wrapping_add(u32::from(ends.flit_delay)), ends.flit_link);
+                post_each::<M>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
             }
         }
     }
@@ -454,6 +498,29 @@ fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>, is_fa
         let address = address(slot);
         // SAFETY: the wheels have a word for every 64 slots of a cycle, and links lead to slots.
         unsafe { *words.add((address >> 6) as usize) |= 1 << (address & 63) };
+    }
+}
+
+/// Posts what leaves each slot at the time and the first slot that its port says; where these are far, first what the ports say and then
+/// the words are fetched ahead.
+#[inline(always)]
+fn post_each<M: VcMask>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&Column<Ends>, bool), of: impl Fn(Ends) -> (u32, u32)) {
+    let post_of = |slot: u32| {
+        let (time, first) = of(ends[slot >> M::SHIFT]);
+        (time, first + (slot & (M::BITS - 1)))
+    };
+    for (position, &slot) in slots.iter().enumerate() {
+        if is_far {
+            if let Some(&later) = slots.get(position + 2 * FLITS_AHEAD) {
+                prefetch(&ends[later >> M::SHIFT]);
+            }
+            if let Some(&later) = slots.get(position + FLITS_AHEAD) {
+                let (time, address) = post_of(later);
+                wheel.prefetch_post(time, address);
+            }
+        }
+        let (time, address) = post_of(slot);
+        wheel.post(time, address);
     }
 }
 
@@ -512,39 +579,86 @@ fn add_credits<const W: usize>(unit: &mut Unit<W>, returned: &[u64; W]) {
     }
 }
 
-/// For each byte index of a unit, the bit of that number out of `bits`.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bitalg")]
-fn bits_at<const W: usize>(bits: &[u64; W], indices: __m512i) -> u64 {
-    if W == 1 {
-        return _mm512_bitshuffle_epi64_mask(_mm512_set1_epi64(bits[0] as i64), indices);
-    }
-    let word_of = _mm512_and_si512(_mm512_srli_epi16(indices, 6), _mm512_set1_epi8(3));
-    let mut found = 0;
-    for (word, &bits) in bits.iter().enumerate() {
-        let here = _mm512_cmpeq_epi8_mask(word_of, _mm512_set1_epi8(word as i8));
-        found |= _mm512_mask_bitshuffle_epi64_mask(here, _mm512_set1_epi64(bits as i64), indices);
-    }
-    found
+/// Sets or clears a bit of a word.
+#[inline(always)]
+fn set_bit(word: &mut u64, bit: u32, is_set: bool) {
+    *word = *word & !(1 << bit) | u64::from(is_set) << bit;
 }
 
-/// For each byte index of a unit, the byte of that number out of `bytes`.
+/// A slot of the unit for each byte of a word: its low eight bits, and its ninth in units of more than four words.
+#[derive(Clone, Copy)]
+struct Slots<const W: usize> {
+    low: __m512i,
+    high: u64,
+}
+
+impl<const W: usize> Slots<W> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn of(low: &[Bytes; W], high: &[u64; W], word: usize) -> Self {
+        Self { low: load(&low[word]), high: if W > 4 { high[word] } else { 0 } }
+    }
+
+    /// Adds to those whose ninth bit is set.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn add_high(self, value: __m512i, step: u32) -> __m512i {
+        if W > 4 { _mm512_mask_add_epi8(value, self.high, value, _mm512_set1_epi8(step as i8)) } else { value }
+    }
+
+    /// The port of each slot.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn ports<M: VcMask>(self) -> __m512i {
+        let count = _mm_cvtsi32_si128(M::SHIFT as i32);
+        let ports = _mm512_and_si512(_mm512_srl_epi16(self.low, count), _mm512_set1_epi8((255u8 >> M::SHIFT) as i8));
+        self.add_high(ports, 256 >> M::SHIFT)
+    }
+
+    /// Those whose bit is set out of the bits of all slots of the unit.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512bitalg")]
+    fn bits_of(self, bits: __m512i) -> u64 {
+        if W == 1 {
+            return _mm512_bitshuffle_epi64_mask(bits, self.low);
+        }
+        // The byte in which the bit of a slot stands, and the bit within it.
+        let byte = _mm512_and_si512(_mm512_srli_epi16(self.low, 3), _mm512_set1_epi8(31));
+        let found = _mm512_permutexvar_epi8(self.add_high(byte, 32), bits);
+        let powers = _mm512_set1_epi64(i64::from_le_bytes(std::array::from_fn(|bit| 1 << bit)));
+        _mm512_test_epi8_mask(found, _mm512_shuffle_epi8(powers, _mm512_and_si512(self.low, _mm512_set1_epi8(7))))
+    }
+
+    /// The byte of each slot out of those of all slots of the unit.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    fn bytes_of(self, bytes: &[Bytes; W]) -> __m512i {
+        let first = bytes_at(&bytes[..W.min(4)], self.low);
+        if W > 4 { _mm512_mask_mov_epi8(first, self.high, bytes_at(&bytes[4..], self.low)) } else { first }
+    }
+}
+
+/// Bits of all slots of a unit as a table: those of one word in each of its parts, or one word after the other.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn table<const W: usize>(bits: &[u64; W]) -> __m512i {
+    let word = |word: usize| if W == 1 { bits[0] as i64 } else { bits.get(word).map_or(0, |&bits| bits as i64) };
+    _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0))
+}
+
+/// For each byte index, the byte of that number out of up to 256.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn bytes_at<const W: usize>(bytes: &[Bytes; W], indices: __m512i) -> __m512i {
-    match W {
-        1 => _mm512_permutexvar_epi8(indices, load(&bytes[0])),
-        2 => _mm512_permutex2var_epi8(load(&bytes[0]), indices, load(&bytes[1])),
-        _ => {
-            let low = _mm512_permutex2var_epi8(load(&bytes[0]), indices, load(&bytes[1]));
-            let high = if W == 3 {
-                _mm512_permutexvar_epi8(indices, load(&bytes[2]))
-            } else {
-                _mm512_permutex2var_epi8(load(&bytes[2]), indices, load(&bytes[W - 1]))
-            };
-            _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(indices), high)
-        }
+fn bytes_at(bytes: &[Bytes], indices: __m512i) -> __m512i {
+    let pair = |bytes: &[Bytes]| match bytes {
+        [] => _mm512_setzero_si512(),
+        [only] => _mm512_permutexvar_epi8(indices, load(only)),
+        [first, second, ..] => _mm512_permutex2var_epi8(load(first), indices, load(second)),
+    };
+    if bytes.len() <= 2 {
+        return pair(bytes);
     }
+    _mm512_mask_mov_epi8(pair(bytes), _mm512_movepi8_mask(indices), pair(&bytes[2..]))
 }
 
 /// Byte indices with one bit of the lane's number within its 16 bytes turned.
@@ -575,14 +689,6 @@ fn port_max<M: VcMask>(mut value: __m512i) -> __m512i {
     value
 }
 
-/// The port of each slot index.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn ports_of<M: VcMask>(slots: __m512i) -> __m512i {
-    let count = _mm_cvtsi32_si128(M::SHIFT as i32);
-    _mm512_and_si512(_mm512_srl_epi16(slots, count), _mm512_set1_epi8((255u8 >> M::SHIFT) as i8))
-}
-
 /// The ports of which some bit is set, with all their bits.
 #[inline(always)]
 fn spread<M: VcMask>(mut bits: u64) -> u64 {
@@ -593,22 +699,21 @@ fn spread<M: VcMask>(mut bits: u64) -> u64 {
     (bits & first_of_port) * ((1 << M::BITS) - 1)
 }
 
-/// The successor of an output port and the virtual channel `vc`, modulo its range, as [`Unit::accept`] holds them.
+/// The low bytes of the slots of virtual channels, modulo their number, at the ports that follow.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn next_pointer<M: VcMask>(output_port: __m512i, vc: __m512i) -> __m512i {
+fn low_slots<M: VcMask>(ports: __m512i, vc: __m512i) -> __m512i {
     let count = _mm_cvtsi32_si128(M::SHIFT as i32);
-    let port = _mm512_add_epi8(output_port, _mm512_set1_epi8(1));
     // Whole words are shifted; what passes from one byte into its neighbour is cut off.
-    let port = _mm512_and_si512(_mm512_sll_epi16(port, count), _mm512_set1_epi8((255u8 << M::SHIFT) as i8));
-    _mm512_or_si512(port, _mm512_and_si512(vc, _mm512_set1_epi8((M::BITS - 1) as i8)))
+    let slots = _mm512_and_si512(_mm512_sll_epi16(ports, count), _mm512_set1_epi8((255u8 << M::SHIFT) as i8));
+    _mm512_or_si512(slots, _mm512_and_si512(vc, _mm512_set1_epi8((M::BITS - 1) as i8)))
 }
 
-/// Keys whose least is the first port at or after the pointer, cyclically. Ports are below 128 wherever two can compete.
+/// Keys whose least is the first port at or after the pointer, cyclically: how far the port lies behind it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn rotated(ports: __m512i, pointer: __m512i) -> __m512i {
-    _mm512_mask_add_epi8(ports, _mm512_cmplt_epu8_mask(ports, pointer), ports, _mm512_set1_epi8(-128))
+    _mm512_sub_epi8(ports, pointer)
 }
 
 /// One cycle of a unit.
@@ -637,33 +742,35 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
     }
     // Each output port grants the first input port at or after its pointer, and of its virtual channels the first by rank.
     let mut granted = [0; W];
+    let waiting = table(&waiting);
     for word in 0..W {
-        let holder = load(&unit.holder[word]);
-        let ready = bits_at(&waiting, holder) & creditable[word];
-        if M::SHIFT == 0 {
-            granted[word] = ready;
-            continue;
-        }
-        let key = _mm512_mask_mov_epi8(none, ready, rotated(ports_of::<M>(holder), load(&unit.grant[word])));
+        let holder = Slots::of(&unit.holder, &unit.holder_high, word);
+        let ready = holder.bits_of(waiting) & creditable[word];
+        let key = _mm512_mask_mov_epi8(none, ready, rotated(holder.ports::<M>(), load(&unit.grant[word])));
         let of_port = ready & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
         // How far the holder's virtual channel lies behind its port's pointer.
-        let distance = _mm512_sub_epi8(holder, bytes_at(&unit.accept, holder));
+        let distance = _mm512_sub_epi8(holder.low, holder.bytes_of(&unit.accept));
         let rank = _mm512_mask_mov_epi8(none, of_port, _mm512_and_si512(distance, low_bits));
         granted[word] = of_port & _mm512_cmpeq_epi8_mask(rank, port_min::<M>(rank));
     }
     // Each input port accepts the first output port at or after its pointer, and sends.
     let mut waiting_after = [0; W];
+    let offers = table(&granted);
     for word in 0..W {
-        let output = load(&unit.output[word]);
-        let offered = bits_at(&granted, output) & active[word];
-        let output_port = ports_of::<M>(output);
-        let mut winners = offered;
-        if M::SHIFT > 0 {
-            let pointer = ports_of::<M>(load(&unit.accept[word]));
-            let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, pointer));
-            winners &= _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
-            let next = next_pointer::<M>(output_port, _mm512_add_epi8(load(&lane_vc), one));
-            replace(&mut unit.accept[word], spread::<M>(winners), port_max::<M>(_mm512_maskz_mov_epi8(winners, next)));
+        let output = Slots::of(&unit.output, &unit.output_high, word);
+        let offered = output.bits_of(offers) & active[word];
+        let output_port = output.ports::<M>();
+        let pointer = Slots::of(&unit.accept, &unit.accept_high, word).ports::<M>();
+        let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, pointer));
+        let winners = offered & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
+        // The pointer moves to the successors of the output port and of the virtual channel.
+        let next_port = _mm512_add_epi8(output_port, one);
+        let next = low_slots::<M>(next_port, _mm512_add_epi8(load(&lane_vc), one));
+        let ports = spread::<M>(winners);
+        replace(&mut unit.accept[word], ports, port_max::<M>(_mm512_maskz_mov_epi8(winners, next)));
+        if W > 4 {
+            let high = _mm512_test_epi8_mask(next_port, _mm512_set1_epi8((256 >> M::SHIFT) as i8));
+            unit.accept_high[word] = unit.accept_high[word] & !ports | spread::<M>(winners & high);
         }
         let left = load(&unit.left[word]);
         let left = _mm512_mask_sub_epi8(left, winners, left, one);
@@ -677,17 +784,16 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
     }
     // The outputs' side of the moves.
     let mut busy = 0;
+    let (senders, waiting_after) = (table(&visit.winners), table(&waiting_after));
     for word in 0..W {
-        let holder = load(&unit.holder[word]);
-        let moved = bits_at(&visit.winners, holder) & granted[word];
+        let holder = Slots::of(&unit.holder, &unit.holder_high, word);
+        let moved = holder.bits_of(senders) & granted[word];
         visit.winning_outputs[word] = moved;
         let after = _mm512_mask_sub_epi8(credits[word], moved, credits[word], one);
         store(&mut unit.credits[word], after);
-        if M::SHIFT > 0 {
-            let next_port = _mm512_maskz_add_epi8(moved, ports_of::<M>(holder), one);
-            replace(&mut unit.grant[word], spread::<M>(moved), port_max::<M>(next_port));
-        }
-        let has_flit = bits_at(&waiting_after, holder) & held[word];
+        let next_port = _mm512_maskz_add_epi8(moved, holder.ports::<M>(), one);
+        replace(&mut unit.grant[word], spread::<M>(moved), port_max::<M>(next_port));
+        let has_flit = holder.bits_of(waiting_after) & held[word];
         let has_credit = _mm512_test_epi8_mask(after, after);
         unit.stalled[word] = has_flit & !has_credit;
         busy |= has_flit & has_credit;
