@@ -12,6 +12,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::addresses::Addresses;
+use crate::tile::packets::usual_gap;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_network::memory::Column;
@@ -52,7 +53,8 @@ struct Leaving {
     left: u16,
 }
 
-/// A flit that crosses. The mail is written by one processor core and read by another, so it is kept small.
+/// A head that crosses, or a flit with another gap before it than the usual one. The mail is written by one processor core and read by another, so it is kept
+/// small.
 #[derive(Clone, Copy, Debug)]
 struct CrossingFlit {
     /// The slot that it goes to, and the one that stands for where it comes from.
@@ -84,12 +86,22 @@ struct Asides {
     origin: (Option<u64>, bool),
 }
 
+/// A cycle of arrival (its low 32 bits), and where what arrives then ends in each list of the mail.
+#[derive(Clone, Copy, Debug, Default)]
+struct EndOfCycle {
+    time: u32,
+    flits: usize,
+    followers: usize,
+    credits: usize,
+}
+
 /// What one tile has for another in a window.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// By cycle of arrival (its low 32 bits): where its flits and its credits end.
-    cycles: Vec<(u32, u32, u32)>,
+    cycles: Vec<EndOfCycle>,
     flits: Vec<CrossingFlit>,
+    /// Slots of all other flits, which have the usual gap before them.
+    followers: Vec<u32>,
     /// By heads among the flits, in their order.
     packets: Vec<Packet>,
     /// By heads that have any.
@@ -102,11 +114,15 @@ pub(crate) struct Mail {
 impl Mail {
     /// All that has been put in since the last cycle arrives in this one.
     fn end_cycle(&mut self, time: u32) {
-        let (_, flits, credits) = self.cycles.last().copied().unwrap_or_default();
-        let ends = (self.flits.len() as u32, self.credits.len() as u32);
-        if ends != (flits, credits) {
-            self.cycles.push((time, ends.0, ends.1));
+        let last = self.cycles.last().copied().unwrap_or_default();
+        let end = EndOfCycle { time, flits: self.flits.len(), followers: self.followers.len(), credits: self.credits.len() };
+        if (end.flits, end.followers, end.credits) != (last.flits, last.followers, last.credits) {
+            self.cycles.push(end);
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.cycles.is_empty()
     }
 }
 
@@ -156,7 +172,7 @@ impl Border {
 
     /// Has no mail come?
     pub(crate) fn has_no_mail(&self) -> bool {
-        self.incoming_mail.iter().all(|mail| mail.flits.is_empty() && mail.credits.is_empty())
+        self.incoming_mail.iter().all(Mail::is_empty)
     }
 
     /// Packets whose heads are in the mail that has come.
@@ -278,11 +294,15 @@ impl<L: RouterLayout> Tile<'_, L> {
         leaving.left -= 1;
         let is_tail = leaving.left == 0;
         let gap = self.packets.gap(packet, index);
-        if gap >= LONG_GAP {
-            mail.long_gaps.push(gap);
+        if index > 0 && gap == usual_gap(index) {
+            mail.followers.push(far.slot + vc);
+        } else {
+            if gap >= LONG_GAP {
+                mail.long_gaps.push(gap);
+            }
+            let index = if index == 0 { head } else { index };
+            mail.flits.push(CrossingFlit { slot: far.slot + vc, border: far.border + vc, index, gap: gap.min(LONG_GAP) as u16 });
         }
-        let index = if index == 0 { head } else { index };
-        mail.flits.push(CrossingFlit { slot: far.slot + vc, border: far.border + vc, index, gap: gap.min(LONG_GAP) as u16 });
         if is_tail {
             self.packets.forget(packet);
         }
@@ -306,11 +326,10 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     fn open_mail(&mut self, mail: &mut Mail) {
         let (mut packets, mut asides, mut long_gaps) = (mail.packets.drain(..), mail.asides.drain(..), mail.long_gaps.drain(..));
-        let mut first = (0, 0);
-        for (time, flits, credits) in mail.cycles.drain(..) {
-            let ends = (flits as usize, credits as usize);
-            for position in first.0..ends.0 {
-                self.prefetch_coming(&mail.flits[position..], time);
+        let mut first = EndOfCycle::default();
+        for end in mail.cycles.drain(..) {
+            for position in first.flits..end.flits {
+                self.prefetch_coming(&mail.flits[position..], end.time);
                 let flit = mail.flits[position];
                 if flit.is_head() {
                     let record = packets.next().expect("a record comes with each head");
@@ -321,17 +340,14 @@ impl<L: RouterLayout> Tile<'_, L> {
                 let gap = if u32::from(flit.gap) < LONG_GAP { flit.gap.into() } else { long_gaps.next().expect("it stands apart") };
                 let index = if flit.is_head() { 0 } else { flit.index };
                 self.packets.set_gap(self.in_flight.border.coming[own], index, gap);
-                self.in_flight.arrivals.post(time, flit.slot);
+                self.in_flight.arrivals.post(end.time, flit.slot);
             }
-            for position in first.1..ends.1 {
-                if let Some(&slot) = mail.credits.get(position + PREFETCH_DISTANCE) {
-                    self.in_flight.credits.prefetch_post(time, slot);
-                }
-                self.in_flight.credits.post(time, mail.credits[position]);
-            }
-            first = ends;
+            post_all(&mut self.in_flight.arrivals, end.time, &mail.followers[..end.followers], first.followers);
+            post_all(&mut self.in_flight.credits, end.time, &mail.credits[..end.credits], first.credits);
+            first = end;
         }
         mail.flits.clear();
+        mail.followers.clear();
         mail.credits.clear();
     }
 
@@ -368,5 +384,16 @@ impl<L: RouterLayout> Tile<'_, L> {
             // Of a packet whose head is in the same mail, the wrong place is fetched: the one before is still noted as coming.
             self.packets.prefetch_gap(border.coming[flit.border - border.first_slot], flit.index);
         }
+    }
+}
+
+/// Posts for all of these slots from the first on.
+#[inline(always)]
+fn post_all(wheel: &mut impl Wheel, time: u32, slots: &[u32], first: usize) {
+    for position in first..slots.len() {
+        if let Some(&later) = slots.get(position + PREFETCH_DISTANCE) {
+            wheel.prefetch_post(time, later);
+        }
+        wheel.post(time, slots[position]);
     }
 }

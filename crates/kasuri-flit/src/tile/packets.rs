@@ -12,6 +12,12 @@ use std::ops::{Index, IndexMut};
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;
 
+/// Most packets get a virtual channel and send their head in the same cycle, and a flit in each of those that follow.
+#[inline(always)]
+pub(crate) fn usual_gap(index: u16) -> u32 {
+    u32::from(index > 0)
+}
+
 /// The packets' records, by number.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -25,8 +31,10 @@ pub(crate) struct Packets {
     tags: Vec<Tag>,
     is_tagged: bool,
     /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, for the head since the packet got
-    /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`.
+    /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose bit is set in
+    /// `uneven`; all flits of the others have their [`usual_gap`].
     gaps: Vec<u8>,
+    uneven: Vec<u64>,
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.
     longest: u32,
@@ -64,6 +72,7 @@ impl Packets {
             tags,
             is_tagged,
             gaps,
+            uneven: Vec::new(),
             long_gaps: BTreeMap::new(),
             longest,
             damaged: BTreeSet::new(),
@@ -92,6 +101,7 @@ impl Packets {
     fn place(&mut self, record: Packet) -> u32 {
         if let Some(packet) = self.free.pop() {
             self.records[packet as usize] = record;
+            self.uneven[packet as usize / 64] &= !(1 << (packet % 64));
             return packet;
         }
         if self.records.len() == self.records.capacity() {
@@ -102,6 +112,7 @@ impl Packets {
         }
         self.records.push(record);
         self.gaps.resize(self.records.len() * self.longest as usize, 0);
+        self.uneven.resize(self.records.len().div_ceil(64), 0);
         self.records.len() as u32 - 1
     }
 
@@ -178,17 +189,26 @@ impl Packets {
         }
     }
 
-    /// Fetches the gap before a packet's flit, if there is such a packet.
+    /// Has a flit of a packet another gap before it than the usual one?
+    #[inline(always)]
+    fn is_uneven(&self, packet: u32) -> bool {
+        self.uneven.get(packet as usize / 64).is_some_and(|bits| bits >> (packet % 64) & 1 == 1)
+    }
+
+    /// Fetches the gap before a packet's flit, if it stands in memory.
     #[inline(always)]
     pub(crate) fn prefetch_gap(&self, packet: u32, index: u16) {
-        if let Some(gap) = self.gaps.get(self.gap_place(packet, index)) {
-            prefetch(gap);
+        if self.is_uneven(packet) {
+            prefetch(&self.gaps[self.gap_place(packet, index)]);
         }
     }
 
     /// Cycles between the injection of a packet's flit and the one before it.
     #[inline(always)]
     pub(crate) fn gap(&self, packet: u32, index: u16) -> u32 {
+        if !self.is_uneven(packet) {
+            return usual_gap(index);
+        }
         let gap = u32::from(self.gaps[self.gap_place(packet, index)]);
         if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] }
     }
@@ -196,6 +216,20 @@ impl Packets {
     /// Notes them.
     #[inline(always)]
     pub(crate) fn set_gap(&mut self, packet: u32, index: u16, gap: u32) {
+        if self.is_uneven(packet) || gap != usual_gap(index) {
+            self.set_unusual_gap(packet, index, gap);
+        }
+    }
+
+    fn set_unusual_gap(&mut self, packet: u32, index: u16, gap: u32) {
+        if !self.is_uneven(packet) {
+            self.uneven[packet as usize / 64] |= 1 << (packet % 64);
+            let flits = self.records[packet as usize].flits;
+            (0..flits).for_each(|index| {
+                let place = self.gap_place(packet, index);
+                self.gaps[place] = usual_gap(index) as u8;
+            });
+        }
         let place = self.gap_place(packet, index);
         self.gaps[place] = gap.min(LONG_GAP) as u8;
         if gap >= LONG_GAP {
