@@ -86,10 +86,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(slot) = ahead(3) {
             prefetch(&self.terminals.ejection[slot]);
         }
-        if let Some(slot) = ahead(2)
-            && self.terminals.ejection[slot].left == 0
-        {
-            prefetch(self.layout.input_slot(first_slot + slot));
+        if let Some(slot) = ahead(2) {
+            let sink = &self.terminals.ejection[slot];
+            if sink.left == 0 { prefetch(self.layout.input_slot(first_slot + slot)) } else { self.packets.prefetch_uneven(sink.packet) }
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];

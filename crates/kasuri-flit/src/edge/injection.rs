@@ -197,6 +197,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
             prefetch(&self.terminals.injection[slot]);
         }
+        if let Some(&slot) = ready.get(position + 2 * PREFETCH_DISTANCE) {
+            self.packets.prefetch_uneven(self.terminals.injection[slot].packet);
+        }
         if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
             let source = &self.terminals.injection[slot];
             self.packets.prefetch_gap(source.packet, source.index);

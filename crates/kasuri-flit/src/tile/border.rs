@@ -248,10 +248,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             prefetch(&border.leaving[slot - border.first_slot]);
             prefetch(&border.flits_to[border.port_of::<L>(slot)]);
         }
-        if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE)
-            && border.leaving[slot - border.first_slot].left == 0
-        {
-            prefetch(self.layout.input_slot(slot));
+        if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
+            let leaving = border.leaving[slot - border.first_slot];
+            if leaving.left == 0 { prefetch(self.layout.input_slot(slot)) } else { self.packets.prefetch_uneven(leaving.packet) }
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];

@@ -195,6 +195,12 @@ impl Packets {
         self.uneven.get(packet as usize / 64).is_some_and(|bits| bits >> (packet % 64) & 1 == 1)
     }
 
+    /// Fetches what tells whether a packet's gaps stand in memory, if there is such a packet.
+    #[inline(always)]
+    pub(crate) fn prefetch_uneven(&self, packet: u32) {
+        prefetch(self.uneven.as_ptr().wrapping_add(packet as usize / 64));
+    }
+
     /// Fetches the gap before a packet's flit, if it stands in memory.
     #[inline(always)]
     pub(crate) fn prefetch_gap(&self, packet: u32, index: u16) {
