@@ -107,6 +107,18 @@ impl Compiled {
     /// # Errors
     /// The network is too large for 32-bit addresses, or a latency for 16 bits.
     pub(crate) fn of<L: RouterLayout>(scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
+        Self::with::<L>(scenario, tiles, Delays::new(scenario)?)
+    }
+
+    /// The same scenario for another number of tiles.
+    ///
+    /// # Errors
+    /// As of [`Self::of`].
+    pub(crate) fn cut_anew<L: RouterLayout>(&self, scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
+        Self::with::<L>(scenario, tiles, self.delays)
+    }
+
+    fn with<L: RouterLayout>(scenario: &Scenario, tiles: u32, delays: Delays) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
@@ -122,7 +134,6 @@ impl Compiled {
         let tiles = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);
-        let delays = Delays::new(scenario)?;
         let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();

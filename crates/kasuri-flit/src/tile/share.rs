@@ -47,11 +47,21 @@ impl Partition {
     /// all tiles.
     pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, of_host: u32, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
         let tiles = tiles.clamp(1, network.router_count().max(1)) as usize;
+        if tiles == 1 {
+            return Self::whole(network);
+        }
         let mut cut = Cut::new(network, tiles, is_busy);
         cut.take_terminals(terminals_together, of_host);
         cut.take_neighbours();
         cut.leave_none_empty();
         cut.partition()
+    }
+
+    /// A network in one tile.
+    fn whole(network: &Network) -> Self {
+        let routers: Arc<[u32]> = (0..network.router_count()).collect();
+        let share = Share { routers: Arc::clone(&routers), terminals: 0..network.terminal_count() };
+        Self { shares: vec![share], tile_of_router: vec![0; routers.len()].into(), own_number: routers }
     }
 
     /// The tile that owns one end of a channel.
