@@ -83,7 +83,7 @@ impl<L: RouterLayout> Prepared for Ready<'_, L> {
     fn use_threads(&mut self, threads: Threads) -> Result<(), Refusal> {
         let asked = self.options.tiles.map_or(1, NonZeroU32::get);
         let tiles = asked.max(u32::try_from(threads.count).unwrap_or(u32::MAX));
-        if tiles > 1 {
+        if tiles > 1 || self.compiled.tiles.len() > 1 {
             self.compiled = self.compiled.cut_anew::<L>(&self.scenario, tiles)?;
         }
         self.threads = Threads { count: threads.count.min(self.compiled.tiles.len()), ..threads };

@@ -5,6 +5,7 @@ use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
+use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Packet, Tile};
 
@@ -27,6 +28,8 @@ pub(crate) struct Ejection {
     pub(crate) counted: bool,
     /// Does it stay in the buffer until an interface takes it?
     pub(crate) held: bool,
+    /// What is known of the packet's gaps.
+    pub(super) gaps: Gaps,
 }
 
 impl<L: RouterLayout> Tile<'_, L> {
@@ -37,7 +40,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.begin_packet(slot);
         }
         let sink = &mut self.terminals.ejection[slot];
-        sink.clock = sink.clock.wrapping_add(self.packets.gap(sink.packet, sink.index));
+        sink.clock = sink.clock.wrapping_add(self.packets.gap(&mut sink.gaps, sink.packet, sink.index));
         sink.index += 1;
         sink.left -= 1;
         if sink.counted {
@@ -64,7 +67,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let record = self.packets[packet as usize];
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
-        (sink.packet, sink.clock, sink.index, sink.left) = (packet, record.injected as u32, 0, record.flits);
+        (sink.packet, sink.clock, sink.index, sink.left, sink.gaps) = (packet, record.injected as u32, 0, record.flits, record.gaps);
         sink.counted = self.packets.is_counted(&self.statistics.counting, packet);
         sink.held = record.class >= self.edge.first_held_class;
     }
@@ -86,14 +89,15 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(slot) = ahead(3) {
             prefetch(&self.terminals.ejection[slot]);
         }
-        if let Some(slot) = ahead(2) {
-            let sink = &self.terminals.ejection[slot];
-            if sink.left == 0 { prefetch(self.layout.input_slot(first_slot + slot)) } else { self.packets.prefetch_uneven(sink.packet) }
+        if let Some(slot) = ahead(2)
+            && self.terminals.ejection[slot].left == 0
+        {
+            prefetch(self.layout.input_slot(first_slot + slot));
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];
             if sink.left > 0 {
-                self.packets.prefetch_gap(sink.packet, sink.index);
+                self.packets.prefetch_gap(sink.gaps, sink.packet, sink.index);
             }
             if sink.left <= 1 {
                 let packet = if sink.left == 0 { self.arriving_packet(slot) } else { sink.packet };

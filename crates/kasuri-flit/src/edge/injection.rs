@@ -7,6 +7,7 @@ use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::{prefetch, prefetch_across};
+use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_model::router::{Switching, VcRelease};
@@ -30,6 +31,8 @@ pub(crate) struct Injection {
     pub(super) settled: u16,
     /// Free places in the router's buffer.
     pub(crate) credits: u16,
+    /// What is known of the packet's gaps.
+    pub(super) gaps: Gaps,
 }
 
 /// What a source knows of the queues of its first router: flits whose credits are not back.
@@ -197,12 +200,11 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(&slot) = ready.get(position + 3 * PREFETCH_DISTANCE) {
             prefetch(&self.terminals.injection[slot]);
         }
-        if let Some(&slot) = ready.get(position + 2 * PREFETCH_DISTANCE) {
-            self.packets.prefetch_uneven(self.terminals.injection[slot].packet);
-        }
         if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
             let source = &self.terminals.injection[slot];
-            self.packets.prefetch_gap(source.packet, source.index);
+            if !source.gaps.are_usual() {
+                self.packets.prefetch_gap(source.gaps, source.packet, source.index);
+            }
             if source.left == 1 {
                 let terminal = slot >> L::Mask::SHIFT;
                 prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
@@ -229,11 +231,11 @@ impl<L: RouterLayout> Tile<'_, L> {
         source.index += 1;
         source.left -= 1;
         let (to, delay, left) = (source.to, source.delay, source.left);
+        self.packets.set_gap(&mut source.gaps, packet, index, gap);
         if self.buffers.shared.is_some() {
             self.send_into_shared(slot, left == 0);
         }
         self.in_flight.arrivals.post((now as u32).wrapping_add(u32::from(delay)), to);
-        self.packets.set_gap(packet, index, gap);
         if left == 0 {
             self.finish_injection(slot, now);
         }
@@ -264,6 +266,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.parameters.release == VcRelease::Tail {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
+        self.packets.end_gaps(packet);
         self.edge.tail_left(self.packets[packet as usize].class, self.packets.tag(packet), terminal, now);
     }
 
@@ -287,7 +290,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             hops: 0,
             class: drawn.class,
             is_reply: drawn.is_reply,
-            has_long_gap: false,
+            gaps: Gaps::UsualSoFar,
             alive: true,
         };
         self.statistics.balance.draining_live += i64::from(self.edge.drain.covers(&drawn));
@@ -370,6 +373,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
         (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
+        entering.gaps = Gaps::UsualSoFar;
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.take(first + slot, flits);
             self.note_room(slot);

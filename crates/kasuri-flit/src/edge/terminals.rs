@@ -9,6 +9,7 @@ use super::memories::Memories;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
+use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Links, NONE, Parameters, Tile};
 use kasuri_network::memory::Column;
@@ -43,9 +44,29 @@ impl<M: VcMask> Terminals<M> {
     pub(crate) fn new(terminals: u32, parameters: &Parameters, memories: Option<Box<Memories>>) -> Self {
         let slots = (terminals as usize) << M::SHIFT;
         let blocks = (parameters.blocks - parameters.router_blocks) as usize;
-        let injection =
-            Injection { last: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, credits: parameters.buffer_flits };
-        let ejection = Ejection { clock: 0, packet: NONE, to: NONE, delay: 0, index: 0, left: 0, settled: 0, counted: false, held: false };
+        let injection = Injection {
+            last: 0,
+            packet: NONE,
+            to: NONE,
+            delay: 0,
+            index: 0,
+            left: 0,
+            settled: 0,
+            credits: parameters.buffer_flits,
+            gaps: Gaps::UsualSoFar,
+        };
+        let ejection = Ejection {
+            clock: 0,
+            packet: NONE,
+            to: NONE,
+            delay: 0,
+            index: 0,
+            left: 0,
+            settled: 0,
+            counted: false,
+            held: false,
+            gaps: Gaps::Usual,
+        };
         Self {
             injection: Column::filled(slots, injection),
             ejection: Column::filled(slots, ejection),

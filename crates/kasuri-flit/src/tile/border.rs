@@ -12,7 +12,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::addresses::Addresses;
-use crate::tile::packets::usual_gap;
+use crate::tile::packets::{Gaps, usual_gap};
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
 use kasuri_network::memory::Column;
@@ -51,6 +51,14 @@ struct Leaving {
     /// Flits that have left, and that have not.
     index: u16,
     left: u16,
+    gaps: Gaps,
+}
+
+/// The packet of which flits come.
+#[derive(Clone, Copy, Debug)]
+struct Coming {
+    packet: u32,
+    gaps: Gaps,
 }
 
 /// A head that crosses, or a flit with another gap before it than the usual one. The mail is written by one processor core and read by another, so it is kept
@@ -136,7 +144,7 @@ pub(crate) struct Border {
     credits_to: Column<FarEnd>,
     /// By slot: the packet that leaves, and the packet that comes.
     leaving: Column<Leaving>,
-    coming: Column<u32>,
+    coming: Column<Coming>,
     /// Mail by the tile that it is for, and by the tile from which it has come.
     pub(crate) leaving_mail: Vec<Mail>,
     pub(crate) incoming_mail: Vec<Mail>,
@@ -156,8 +164,8 @@ impl Border {
             blocks,
             flits_to: Column::filled(ports, FarEnd::NOWHERE),
             credits_to: Column::filled(ports, FarEnd::NOWHERE),
-            leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0 }),
-            coming: Column::filled(ports << shift, NONE),
+            leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0, gaps: Gaps::Usual }),
+            coming: Column::filled(ports << shift, Coming { packet: NONE, gaps: Gaps::Usual }),
             leaving_mail: (0..tiles).map(|_| Mail::default()).collect(),
             incoming_mail: (0..tiles).map(|_| Mail::default()).collect(),
             due: Vec::new(),
@@ -250,18 +258,16 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
-            if leaving.left == 0 { prefetch(self.layout.input_slot(slot)) } else { self.packets.prefetch_uneven(leaving.packet) }
+            if leaving.left == 0 {
+                prefetch(self.layout.input_slot(slot));
+            }
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
-            let (packet, index) = match leaving.left {
-                0 => (self.layout.input_slot(slot).queue.front(), 0),
-                _ => (leaving.packet, leaving.index),
-            };
-            self.packets.prefetch_gap(packet, index);
             // The record goes with the head.
-            if leaving.left == 0 {
-                self.packets.prefetch(packet);
+            match leaving.left {
+                0 => self.packets.prefetch(self.layout.input_slot(slot).queue.front()),
+                _ => self.packets.prefetch_gap(leaving.gaps, leaving.packet, leaving.index),
             }
         }
     }
@@ -284,7 +290,7 @@ impl<L: RouterLayout> Tile<'_, L> {
                 mail.asides.push(asides);
                 head = HEAD_WITH_ASIDES;
             }
-            border.leaving[own] = Leaving { packet, index: 0, left: record.flits };
+            border.leaving[own] = Leaving { packet, index: 0, left: record.flits, gaps: record.gaps };
             self.packets.hand_over(packet);
         }
         let leaving = &mut border.leaving[own];
@@ -292,7 +298,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         leaving.index += 1;
         leaving.left -= 1;
         let is_tail = leaving.left == 0;
-        let gap = self.packets.gap(packet, index);
+        let gap = self.packets.gap(&mut leaving.gaps, packet, index);
         if index > 0 && gap == usual_gap(index) {
             mail.followers.push(far.slot + vc);
         } else {
@@ -338,7 +344,8 @@ impl<L: RouterLayout> Tile<'_, L> {
                 let own = flit.border - self.in_flight.border.first_slot;
                 let gap = if u32::from(flit.gap) < LONG_GAP { flit.gap.into() } else { long_gaps.next().expect("it stands apart") };
                 let index = if flit.is_head() { 0 } else { flit.index };
-                self.packets.set_gap(self.in_flight.border.coming[own], index, gap);
+                let coming = &mut self.in_flight.border.coming[own];
+                self.packets.set_gap(&mut coming.gaps, coming.packet, index, gap);
                 self.in_flight.arrivals.post(end.time, flit.slot);
             }
             post_all(&mut self.in_flight.arrivals, end.time, &mail.followers[..end.followers], first.followers);
@@ -357,7 +364,10 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.packets.origins.note(packet, asides.origin);
         self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
         let border = &mut self.in_flight.border;
-        border.coming[flit.border - border.first_slot] = packet;
+        border.coming[flit.border - border.first_slot] = Coming { packet, gaps: record.gaps };
+        if !record.gaps.are_usual() {
+            self.packets.begin_gaps(packet);
+        }
     }
 
     /// Fetches what taking later ones of these flits will look at: first the slots, then the packet.
@@ -381,7 +391,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             && !flit.is_head()
         {
             // Of a packet whose head is in the same mail, the wrong place is fetched: the one before is still noted as coming.
-            self.packets.prefetch_gap(border.coming[flit.border - border.first_slot], flit.index);
+            let coming = border.coming[flit.border - border.first_slot];
+            self.packets.prefetch_gap(coming.gaps, coming.packet, flit.index);
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
 use crate::tile::border::{Border, FarEnd};
 use crate::tile::list::List;
-use crate::tile::packets::Packets;
+use crate::tile::packets::{Gaps, Packets};
 use crate::tile::wheel::Wheel;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::Congestion;
@@ -129,8 +129,8 @@ pub(crate) struct Packet {
     pub(crate) class: u8,
     /// Is it the answer to a packet of its class?
     pub(crate) is_reply: bool,
-    /// Has one of its flits followed the one before it after a long gap?
-    pub(crate) has_long_gap: bool,
+    /// What is known of the gaps between its flits.
+    pub(crate) gaps: Gaps,
     /// Is the record in use?
     pub(crate) alive: bool,
 }

@@ -18,6 +18,25 @@ pub(crate) fn usual_gap(index: u16) -> u32 {
     u32::from(index > 0)
 }
 
+/// What is known of the gaps between the injections of a packet's flits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    /// Those of the flits that have been injected are the usual ones.
+    UsualSoFar,
+    /// All are: all flits have been injected.
+    Usual,
+    /// They stand in memory, and some of them perhaps among the long ones.
+    InMemory,
+    Long,
+}
+
+impl Gaps {
+    #[inline(always)]
+    pub(crate) fn are_usual(self) -> bool {
+        matches!(self, Self::UsualSoFar | Self::Usual)
+    }
+}
+
 /// The packets' records, by number.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -31,10 +50,9 @@ pub(crate) struct Packets {
     tags: Vec<Tag>,
     is_tagged: bool,
     /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, for the head since the packet got
-    /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose bit is set in
-    /// `uneven`; all flits of the others have their [`usual_gap`].
+    /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose [`Gaps`] say
+    /// so.
     gaps: Vec<u8>,
-    uneven: Vec<u64>,
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.
     longest: u32,
@@ -72,7 +90,6 @@ impl Packets {
             tags,
             is_tagged,
             gaps,
-            uneven: Vec::new(),
             long_gaps: BTreeMap::new(),
             longest,
             damaged: BTreeSet::new(),
@@ -101,7 +118,6 @@ impl Packets {
     fn place(&mut self, record: Packet) -> u32 {
         if let Some(packet) = self.free.pop() {
             self.records[packet as usize] = record;
-            self.uneven[packet as usize / 64] &= !(1 << (packet % 64));
             return packet;
         }
         if self.records.len() == self.records.capacity() {
@@ -112,7 +128,6 @@ impl Packets {
         }
         self.records.push(record);
         self.gaps.resize(self.records.len() * self.longest as usize, 0);
-        self.uneven.resize(self.records.len().div_ceil(64), 0);
         self.records.len() as u32 - 1
     }
 
@@ -130,7 +145,7 @@ impl Packets {
         if !self.damaged.is_empty() {
             self.damaged.remove(&packet);
         }
-        if !self.long_gaps.is_empty() && self.records[packet as usize].has_long_gap {
+        if !self.long_gaps.is_empty() && self.records[packet as usize].gaps == Gaps::Long {
             let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
             for key in own {
                 self.long_gaps.remove(&key);
@@ -189,30 +204,23 @@ impl Packets {
         }
     }
 
-    /// Has a flit of a packet another gap before it than the usual one?
+    /// Fetches the gap before a packet's flit, or what may tell where it stands. There need not be such a packet.
     #[inline(always)]
-    fn is_uneven(&self, packet: u32) -> bool {
-        self.uneven.get(packet as usize / 64).is_some_and(|bits| bits >> (packet % 64) & 1 == 1)
-    }
-
-    /// Fetches what tells whether a packet's gaps stand in memory, if there is such a packet.
-    #[inline(always)]
-    pub(crate) fn prefetch_uneven(&self, packet: u32) {
-        prefetch(self.uneven.as_ptr().wrapping_add(packet as usize / 64));
-    }
-
-    /// Fetches the gap before a packet's flit, if it stands in memory.
-    #[inline(always)]
-    pub(crate) fn prefetch_gap(&self, packet: u32, index: u16) {
-        if self.is_uneven(packet) {
-            prefetch(&self.gaps[self.gap_place(packet, index)]);
+    pub(crate) fn prefetch_gap(&self, known: Gaps, packet: u32, index: u16) {
+        match known {
+            Gaps::Usual => {}
+            Gaps::UsualSoFar => self.prefetch(packet),
+            Gaps::InMemory | Gaps::Long => prefetch(self.gaps.as_ptr().wrapping_add(self.gap_place(packet, index))),
         }
     }
 
-    /// Cycles between the injection of a packet's flit and the one before it.
+    /// Cycles between the injection of a packet's flit and the one before it; `known` is what has been known of the packet's gaps.
     #[inline(always)]
-    pub(crate) fn gap(&self, packet: u32, index: u16) -> u32 {
-        if !self.is_uneven(packet) {
+    pub(crate) fn gap(&self, known: &mut Gaps, packet: u32, index: u16) -> u32 {
+        if *known == Gaps::UsualSoFar {
+            *known = self.records[packet as usize].gaps;
+        }
+        if known.are_usual() {
             return usual_gap(index);
         }
         let gap = u32::from(self.gaps[self.gap_place(packet, index)]);
@@ -221,26 +229,38 @@ impl Packets {
 
     /// Notes them.
     #[inline(always)]
-    pub(crate) fn set_gap(&mut self, packet: u32, index: u16, gap: u32) {
-        if self.is_uneven(packet) || gap != usual_gap(index) {
-            self.set_unusual_gap(packet, index, gap);
-        }
-    }
-
-    fn set_unusual_gap(&mut self, packet: u32, index: u16, gap: u32) {
-        if !self.is_uneven(packet) {
-            self.uneven[packet as usize / 64] |= 1 << (packet % 64);
-            let flits = self.records[packet as usize].flits;
-            (0..flits).for_each(|index| {
-                let place = self.gap_place(packet, index);
-                self.gaps[place] = usual_gap(index) as u8;
-            });
+    pub(crate) fn set_gap(&mut self, known: &mut Gaps, packet: u32, index: u16, gap: u32) {
+        if known.are_usual() {
+            if gap == usual_gap(index) {
+                return;
+            }
+            self.begin_gaps(packet);
+            *known = Gaps::InMemory;
         }
         let place = self.gap_place(packet, index);
         self.gaps[place] = gap.min(LONG_GAP) as u8;
         if gap >= LONG_GAP {
             self.long_gaps.insert((packet, index), gap);
-            self.records[packet as usize].has_long_gap = true;
+            self.records[packet as usize].gaps = Gaps::Long;
+        }
+    }
+
+    /// A packet's gaps stand in memory from now on; so far they have been the usual ones.
+    pub(crate) fn begin_gaps(&mut self, packet: u32) {
+        let record = &mut self.records[packet as usize];
+        record.gaps = Gaps::InMemory;
+        let flits = usize::from(record.flits);
+        let first = self.gap_place(packet, 0);
+        self.gaps[first..first + flits].fill(usual_gap(1) as u8);
+        self.gaps[first] = usual_gap(0) as u8;
+    }
+
+    /// All flits of a packet have been injected.
+    #[inline(always)]
+    pub(crate) fn end_gaps(&mut self, packet: u32) {
+        let gaps = &mut self.records[packet as usize].gaps;
+        if *gaps == Gaps::UsualSoFar {
+            *gaps = Gaps::Usual;
         }
     }
 
