@@ -290,7 +290,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             hops: 0,
             class: drawn.class,
             is_reply: drawn.is_reply,
-            gaps: Gaps::UsualSoFar,
+            gaps: self.packets.first_gaps,
             alive: true,
         };
         self.statistics.balance.draining_live += i64::from(self.edge.drain.covers(&drawn));
@@ -373,7 +373,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
         (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
-        entering.gaps = Gaps::UsualSoFar;
+        entering.gaps = self.packets.first_gaps;
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.take(first + slot, flits);
             self.note_room(slot);

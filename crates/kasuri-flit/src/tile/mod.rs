@@ -361,6 +361,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         let ports_of_block = |block: u32| block_ports.min(addresses.first_terminal_port - block * block_ports) as usize;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let border = Border::new::<L>(addresses, compiled.tiles.len());
+        let first_gaps = Gaps::at_first(scenario, &parameters);
         let routers = share.routers.iter().copied().zip(addresses.router_port.iter().copied());
         let bubbles = Bubbles::of(scenario, routers, addresses.first_terminal_port as usize);
         let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
@@ -374,7 +375,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
-            packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario)),
+            packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario), first_gaps),
             statistics: Statistics::new(share, addresses.first_border_port),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port, vc_shift),
             vc_allocation: VcAllocation { bubbles, ..VcAllocation::default() },

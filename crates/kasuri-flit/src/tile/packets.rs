@@ -3,8 +3,9 @@
 use crate::edge::Tag;
 use crate::observe::statistics::Origins;
 use crate::prefetch::{prefetch, prefetch_across};
-use crate::tile::Packet;
+use crate::tile::{Packet, Parameters};
 use kasuri_model::engine::Counting;
+use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::prefer_large_pages;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
@@ -37,6 +38,15 @@ impl Gaps {
     }
 }
 
+impl Gaps {
+    /// What is known of packets without flits in the network. Where a memory access costs more than a branch that nobody foresees, and where
+    /// most flits follow each other, usual gaps are left out of memory; else all gaps stand there.
+    pub(crate) fn at_first(scenario: &Scenario, parameters: &Parameters) -> Self {
+        let is_open = scenario.workload.is_none() && scenario.classes.iter().all(|class| class.packets_per_terminal.is_none());
+        if parameters.is_far && is_open { Self::UsualSoFar } else { Self::InMemory }
+    }
+}
+
 /// The packets' records, by number.
 #[derive(Debug)]
 pub(crate) struct Packets {
@@ -53,6 +63,8 @@ pub(crate) struct Packets {
     /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose [`Gaps`] say
     /// so.
     gaps: Vec<u8>,
+    /// What they say of a packet none of whose flits has been injected.
+    pub(crate) first_gaps: Gaps,
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.
     longest: u32,
@@ -79,7 +91,8 @@ impl IndexMut<usize> for Packets {
 impl Packets {
     /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background. `is_tagged`: have feeds names
     /// for them?
-    pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool) -> Self {
+    /// `first_gaps`: what is known of the gaps of a packet that has none yet.
+    pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool, first_gaps: Gaps) -> Self {
         let (records, free, tags, gaps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let origins = Origins { first_class, ..Origins::default() };
         Self {
@@ -90,6 +103,7 @@ impl Packets {
             tags,
             is_tagged,
             gaps,
+            first_gaps,
             long_gaps: BTreeMap::new(),
             longest,
             damaged: BTreeSet::new(),
