@@ -146,7 +146,7 @@ impl Work {
     }
 }
 
-/// Networks of more channels do not fit into the near caches. Trees of 1,000 to 6,000,000 channels take 21 to 66 ns for a unit, and a power of
+/// Networks of more channels do not fit into the near caches. Trees of 3,000 to 6,000,000 channels take 21 to 66 ns for a unit, and a power of
 /// their size fits them all within a factor of 1.4.
 const CHANNELS_IN_CACHE: f64 = 4000.0;
 const SLOWNESS_POWER: f64 = 0.18;

@@ -202,6 +202,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         if let Some(&slot) = ready.get(position + PREFETCH_DISTANCE) {
             let source = &self.terminals.injection[slot];
+            // A source reads nothing.
             if !source.gaps.are_usual() {
                 self.packets.prefetch_gap(source.gaps, source.packet, source.index);
             }

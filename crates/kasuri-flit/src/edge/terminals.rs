@@ -53,7 +53,7 @@ impl<M: VcMask> Terminals<M> {
             left: 0,
             settled: 0,
             credits: parameters.buffer_flits,
-            gaps: Gaps::UsualSoFar,
+            gaps: Gaps::Usual,
         };
         let ejection = Ejection {
             clock: 0,

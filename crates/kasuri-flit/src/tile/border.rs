@@ -348,8 +348,8 @@ impl<L: RouterLayout> Tile<'_, L> {
                 self.packets.set_gap(&mut coming.gaps, coming.packet, index, gap);
                 self.in_flight.arrivals.post(end.time, flit.slot);
             }
-            post_all(&mut self.in_flight.arrivals, end.time, &mail.followers[..end.followers], first.followers);
-            post_all(&mut self.in_flight.credits, end.time, &mail.credits[..end.credits], first.credits);
+            post_all(&mut self.in_flight.arrivals, end.time, &mail.followers[first.followers..end.followers]);
+            post_all(&mut self.in_flight.credits, end.time, &mail.credits[first.credits..end.credits]);
             first = end;
         }
         mail.flits.clear();
@@ -397,13 +397,13 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 }
 
-/// Posts for all of these slots from the first on.
+/// Posts an event for each of these slots.
 #[inline(always)]
-fn post_all(wheel: &mut impl Wheel, time: u32, slots: &[u32], first: usize) {
-    for position in first..slots.len() {
+fn post_all(wheel: &mut impl Wheel, time: u32, slots: &[u32]) {
+    for (position, &slot) in slots.iter().enumerate() {
         if let Some(&later) = slots.get(position + PREFETCH_DISTANCE) {
             wheel.prefetch_post(time, later);
         }
-        wheel.post(time, slots[position]);
+        wheel.post(time, slot);
     }
 }

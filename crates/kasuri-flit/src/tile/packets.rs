@@ -36,9 +36,7 @@ impl Gaps {
     pub(crate) fn are_usual(self) -> bool {
         matches!(self, Self::UsualSoFar | Self::Usual)
     }
-}
 
-impl Gaps {
     /// What is known of packets without flits in the network. Where a memory access costs more than a branch that nobody foresees, and where
     /// most flits follow each other, usual gaps are left out of memory; else all gaps stand there.
     pub(crate) fn at_first(scenario: &Scenario, parameters: &Parameters) -> Self {
@@ -63,7 +61,7 @@ pub(crate) struct Packets {
     /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose [`Gaps`] say
     /// so.
     gaps: Vec<u8>,
-    /// What they say of a packet none of whose flits has been injected.
+    /// What is known of the gaps of a packet none of whose flits has been injected.
     pub(crate) first_gaps: Gaps,
     long_gaps: BTreeMap<(u32, u16), u32>,
     /// Flits of the longest packet.
@@ -90,8 +88,7 @@ impl IndexMut<usize> for Packets {
 
 impl Packets {
     /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background. `is_tagged`: have feeds names
-    /// for them?
-    /// `first_gaps`: what is known of the gaps of a packet that has none yet.
+    /// for them? `first_gaps` is what is known of the gaps of a packet that has none yet.
     pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool, first_gaps: Gaps) -> Self {
         let (records, free, tags, gaps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let origins = Origins { first_class, ..Origins::default() };
@@ -301,5 +298,69 @@ impl Packets {
     #[inline(always)]
     pub(crate) fn is_waited_for(&self, counting: &Counting, packet: u32) -> bool {
         self.origins.decisive(&self.records[packet as usize], packet) >= counting.measured_from || self.origins.has_waited(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_network::rng::{Purpose, Stream, Streams};
+
+    const FLITS: u16 = 9;
+
+    fn record(gaps: Gaps) -> Packet {
+        Packet {
+            created: 0,
+            injected: 0,
+            source: 0,
+            destination: 0,
+            route_state: 0,
+            serial: 0,
+            flits: FLITS,
+            hops: 0,
+            class: 0,
+            is_reply: false,
+            gaps,
+            alive: true,
+        }
+    }
+
+    /// Flits that arrive while others are still injected, and gaps of all lengths: where usual gaps are left out of memory, sinks read the
+    /// same as where all of them stand there, also of numbers that packets with other gaps have had before.
+    #[test]
+    fn gaps_that_are_left_out_are_read_as_if_they_stood_in_memory() {
+        for first_gaps in [Gaps::UsualSoFar, Gaps::InMemory] {
+            let mut packets = Packets::new(FLITS.into(), 0, false, first_gaps);
+            let mut draws = Streams::new(1).get(Purpose::Creation, 0);
+            let mut unusual = 0;
+            for _ in 0..300 {
+                let packet = packets.store(record(first_gaps), Tag::default());
+                let evenness = draws.below(3);
+                let gap_of = |draws: &mut Stream, index| match draws.below(8) {
+                    0 if evenness > 0 => 250 + draws.below(10),
+                    1 if evenness > 1 => draws.below(5),
+                    _ => usual_gap(index),
+                };
+                let gaps: Vec<u32> = (0..FLITS).map(|index| gap_of(&mut draws, index)).collect();
+                let (mut at_source, mut at_sink) = (first_gaps, None);
+                let ahead = 1 + draws.below(FLITS.into()) as usize;
+                for step in 0..usize::from(FLITS) + ahead {
+                    if let Some(&gap) = gaps.get(step) {
+                        packets.set_gap(&mut at_source, packet, step as u16, gap);
+                    }
+                    if step + 1 == usize::from(FLITS) {
+                        packets.end_gaps(packet);
+                    }
+                    if let Some(index) = step.checked_sub(ahead) {
+                        let known = at_sink.get_or_insert(packets[packet as usize].gaps);
+                        assert_eq!(packets.gap(known, packet, index as u16), gaps[index]);
+                    }
+                }
+                unusual += u32::from(!packets[packet as usize].gaps.are_usual());
+                packets.release(packet);
+            }
+            assert!(unusual > 100 && (first_gaps == Gaps::InMemory || unusual < 300), "{unusual}");
+            assert!(packets.long_gaps.is_empty());
+        }
     }
 }
