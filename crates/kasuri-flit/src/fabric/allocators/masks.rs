@@ -2,9 +2,7 @@
 //! requests that all stand alike.
 
 use super::RouterShape;
-
-/// Rows or columns that a mask has room for.
-const SIDE: usize = 64;
+use num_traits::PrimInt;
 
 /// What is allocated on masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,33 +13,42 @@ pub(crate) enum Rule {
     InputFirst,
 }
 
+/// How many members a mask has room for.
+pub(crate) const fn room<W>() -> u32 {
+    8 * size_of::<W>() as u32
+}
+
+/// The mask of one member.
+#[inline(always)]
+pub(crate) fn bit<W: PrimInt>(member: u32) -> W {
+    W::one() << member as usize
+}
+
 /// A set for each row or column.
 #[derive(Clone, Debug)]
-struct Sets {
+struct Sets<W> {
     /// Those whose set is not empty. The others' sets are left from before.
-    filled: u64,
-    sets: [u64; SIDE],
+    filled: W,
+    sets: Box<[W]>,
 }
 
-impl Default for Sets {
-    fn default() -> Self {
-        Self { filled: 0, sets: [0; SIDE] }
+impl<W: PrimInt> Sets<W> {
+    fn new() -> Self {
+        Self { filled: W::zero(), sets: vec![W::zero(); room::<W>() as usize].into_boxed_slice() }
     }
-}
 
-impl Sets {
     /// Puts a member into a set. Is it new there?
     #[inline(always)]
     fn add(&mut self, set: u32, member: u32) -> bool {
-        let before = if self.filled >> set & 1 == 1 { self.sets[set as usize] } else { 0 };
-        self.fill(set, before | 1 << member);
-        before >> member & 1 == 0
+        let before = if (self.filled & bit(set)).is_zero() { W::zero() } else { self.sets[set as usize] };
+        self.fill(set, before | bit(member));
+        (before & bit(member)).is_zero()
     }
 
     #[inline(always)]
-    fn fill(&mut self, set: u32, with: u64) {
+    fn fill(&mut self, set: u32, with: W) {
         self.sets[set as usize] = with;
-        self.filled |= 1 << set;
+        self.filled = self.filled | bit(set);
     }
 
     /// The first of a set at or after a pointer, cyclically. The set must not be empty.
@@ -52,26 +59,30 @@ impl Sets {
 }
 
 /// Which rows of a router ask for which of its columns.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RequestMasks {
-    by_row: Sets,
+#[derive(Clone, Debug)]
+pub(crate) struct RequestMasks<W> {
+    by_row: Sets<W>,
     // Within an allocation: who is asked by whom, or picked by whom.
-    by_column: Sets,
-    grants: Sets,
+    by_column: Sets<W>,
+    grants: Sets<W>,
 }
 
-impl RequestMasks {
+impl<W: PrimInt> RequestMasks<W> {
+    pub(crate) fn new() -> Self {
+        Self { by_row: Sets::new(), by_column: Sets::new(), grants: Sets::new() }
+    }
+
     pub(crate) fn clear(&mut self) {
-        self.by_row.filled = 0;
+        self.by_row.filled = W::zero();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_row.filled == 0
+        self.by_row.filled.is_zero()
     }
 
     /// What a row asks for, all at once.
     #[inline(always)]
-    pub(crate) fn set_row(&mut self, row: u32, columns: u64) {
+    pub(crate) fn set_row(&mut self, row: u32, columns: W) {
         self.by_row.fill(row, columns);
     }
 
@@ -84,18 +95,20 @@ impl RequestMasks {
 
 /// The first member of a mask at or after a pointer, cyclically. The mask must not be empty.
 #[inline(always)]
-pub(crate) fn first_from(mask: u64, pointer: u32) -> u32 {
-    let above = if pointer < u64::BITS { mask >> pointer << pointer } else { 0 };
-    if above == 0 { mask.trailing_zeros() } else { above.trailing_zeros() }
+pub(crate) fn first_from<W: PrimInt>(mask: W, pointer: u32) -> u32 {
+    let above = if pointer < room::<W>() { (mask >> pointer as usize) << pointer as usize } else { W::zero() };
+    if above.is_zero() { mask.trailing_zeros() } else { above.trailing_zeros() }
 }
 
 /// The members of a mask, in order.
 #[inline(always)]
-pub(crate) fn members(mut mask: u64) -> impl Iterator<Item = u32> {
+pub(crate) fn members<W: PrimInt>(mut mask: W) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
+        let found = !mask.is_zero();
         let first = mask.trailing_zeros();
-        let found = mask != 0;
-        mask &= mask.wrapping_sub(1);
+        if found {
+            mask = mask & (mask - W::one());
+        }
         found.then_some(first)
     })
 }
@@ -109,9 +122,9 @@ pub(crate) struct MaskAllocator {
 }
 
 impl MaskAllocator {
-    /// Do masks have room for both sides?
-    pub(crate) fn has_room(shape: RouterShape) -> bool {
-        shape.rows.max(shape.columns) as usize <= SIDE
+    /// Do masks of this width have room for both sides?
+    pub(crate) fn has_room<W>(shape: RouterShape) -> bool {
+        shape.rows.max(shape.columns) <= room::<W>()
     }
 
     pub(crate) fn new(rule: Rule, shape: RouterShape) -> Self {
@@ -121,8 +134,8 @@ impl MaskAllocator {
 
     /// Appends the granted pairs of a row and a column.
     #[inline]
-    pub(crate) fn allocate(&mut self, requests: &mut RequestMasks, granted: &mut Vec<(u32, u32)>) {
-        if requests.by_row.filled.is_power_of_two() {
+    pub(crate) fn allocate<W: PrimInt>(&mut self, requests: &mut RequestMasks<W>, granted: &mut Vec<(u32, u32)>) {
+        if requests.by_row.filled.count_ones() == 1 {
             // Whatever the rule: a row alone gets the first of its columns by its pointer.
             let row = requests.by_row.filled.trailing_zeros();
             let column = requests.by_row.first_from(row, &self.row_pointer);
@@ -137,9 +150,9 @@ impl MaskAllocator {
     }
 
     /// Each row picks a column, each column one of the rows that picked it.
-    fn input_first(&mut self, requests: &mut RequestMasks, granted: &mut Vec<(u32, u32)>) {
+    fn input_first<W: PrimInt>(&mut self, requests: &mut RequestMasks<W>, granted: &mut Vec<(u32, u32)>) {
         let RequestMasks { by_row, by_column: picked, .. } = requests;
-        picked.filled = 0;
+        picked.filled = W::zero();
         for row in members(by_row.filled) {
             picked.add(by_row.first_from(row, &self.row_pointer), row);
         }
@@ -151,9 +164,9 @@ impl MaskAllocator {
     }
 
     /// Open columns grant a row, open rows accept one of them; pointers move in the first iteration only.
-    fn islip(&mut self, requests: &mut RequestMasks, iterations: u32, granted: &mut Vec<(u32, u32)>) {
+    fn islip<W: PrimInt>(&mut self, requests: &mut RequestMasks<W>, iterations: u32, granted: &mut Vec<(u32, u32)>) {
         let RequestMasks { by_row, by_column, grants } = requests;
-        by_column.filled = 0;
+        by_column.filled = W::zero();
         for row in members(by_row.filled) {
             members(by_row.sets[row as usize]).for_each(|column| {
                 by_column.add(column, row);
@@ -161,25 +174,25 @@ impl MaskAllocator {
         }
         let (mut rows, mut columns) = (by_row.filled, by_column.filled);
         for iteration in 0..iterations {
-            grants.filled = 0;
+            grants.filled = W::zero();
             for column in members(columns) {
                 let open = by_column.sets[column as usize] & rows;
-                if open != 0 {
+                if !open.is_zero() {
                     grants.add(first_from(open, u32::from(self.column_pointer[column as usize])), column);
                 }
             }
-            if grants.filled == 0 {
+            if grants.filled.is_zero() {
                 return;
             }
             for row in members(grants.filled) {
                 let column = grants.first_from(row, &self.row_pointer);
-                columns &= !(1 << column);
+                columns = columns & !bit::<W>(column);
                 if iteration == 0 {
                     self.match_pair(row, column);
                 }
                 granted.push((row, column));
             }
-            rows &= !grants.filled;
+            rows = rows & !grants.filled;
         }
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use kasuri_model::router::{ArbiterParameters, Draw};
 use kasuri_network::rng::{Purpose, Streams};
+use num_traits::PrimInt;
 
 fn named(name: &str, iterations: u32) -> AllocatorParameters {
     AllocatorParameters::Detailed {
@@ -41,9 +42,13 @@ const SHAPES: [RouterShape; 3] =
     [RouterShape { rows: 5, columns: 5 }, RouterShape { rows: 10, columns: 5 }, RouterShape { rows: 4, columns: 9 }];
 
 /// Calls `check` with many sets of requests and what an allocator grants of them.
-fn on_random_requests(parameters: &AllocatorParameters, mut check: impl FnMut(RouterShape, &[Request], &[u32])) {
+fn on_random_requests(parameters: &AllocatorParameters, check: impl FnMut(RouterShape, &[Request], &[u32])) {
+    on_random_requests_of(&SHAPES, parameters, check);
+}
+
+fn on_random_requests_of(shapes: &[RouterShape], parameters: &AllocatorParameters, mut check: impl FnMut(RouterShape, &[Request], &[u32])) {
     let mut stream = Streams::new(7).get(Purpose::Allocation, 1);
-    for shape in SHAPES {
+    for &shape in shapes {
         let mut allocator = build_one(parameters, shape);
         for round in 0..300 {
             let requests = draw_requests(shape, [0.1, 0.3, 0.8][round % 3], &mut stream);
@@ -212,20 +217,26 @@ fn full_switches_are_used_as_published() {
     }
 }
 
-/// On masks the same pairs are granted in the same order, call after call.
+/// On masks of either width the same pairs are granted in the same order, call after call.
 #[test]
 fn masks_grant_what_requests_are_granted() {
+    let square = |side| RouterShape { rows: side, columns: side };
+    masks_of_a_width_grant_what_requests_are_granted::<u64>(&[SHAPES[0], SHAPES[1], SHAPES[2], square(64)]);
+    masks_of_a_width_grant_what_requests_are_granted::<u128>(&[SHAPES[2], square(80), square(128)]);
+}
+
+fn masks_of_a_width_grant_what_requests_are_granted<W: PrimInt>(shapes: &[RouterShape]) {
     for parameters in
         [named("islip", 1), named("islip", 2), named("islip", 4), named("separable-input-first", 1), named("separable-output-first", 1)]
     {
         let rule = rule_on_masks(&parameters).unwrap();
         let mut shape_now = None;
         let mut on_masks = masks::MaskAllocator::new(rule, SHAPES[0]);
-        on_random_requests(&parameters, |shape, requests, granted| {
+        on_random_requests_of(shapes, &parameters, |shape, requests, granted| {
             if shape_now != Some(shape) {
                 (shape_now, on_masks) = (Some(shape), masks::MaskAllocator::new(rule, shape));
             }
-            let mut asked = masks::RequestMasks::default();
+            let mut asked = masks::RequestMasks::<W>::new();
             requests.iter().for_each(|request| assert!(asked.add(request.row, request.column)));
             let mut pairs = Vec::new();
             if !requests.is_empty() {

@@ -350,7 +350,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
 
     /// Paths through the switch that are kept are used, or given up where a credit or a place behind the switch is missing. In both cases they
     /// are taken in this step: who gives one up bids anew from the next on. Is there any?
-    fn cross_on_kept_paths(&mut self, number: usize, now: u64) -> bool {
+    pub(super) fn cross_on_kept_paths(&mut self, number: usize, now: u64) -> bool {
         let Full { units, step: StepLists { taken, .. }, full, .. } = &mut self.layout;
         let unit = &mut units[number];
         taken.clear(unit.ports, full);
@@ -529,7 +529,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     }
 
     /// The winners' flits cross the switch.
-    fn traverse_all(&mut self, number: usize, step: u64, now: u64) {
+    pub(super) fn traverse_all(&mut self, number: usize, step: u64, now: u64) {
         let mut winners = std::mem::take(&mut self.layout.step.winners);
         self.statistics.flit_hops += winners.len() as u64;
         for slot in winners.drain(..) {

@@ -1,16 +1,25 @@
 //! The step of a small router whose requests all stand alike: who asks for what stands in masks.
 //!
-//! The same as the steps in `cycle`, where there are no priorities, no kept paths through the switch and no speculative bids.
+//! The same as the steps in `cycle`, where there are no priorities and no speculative bids.
 
 use super::{Allocators, Full, FullParameters, InputVc, Unit};
-use crate::fabric::allocators::masks::{RequestMasks, first_from, members};
+use crate::fabric::allocators::RouterShape;
+use crate::fabric::allocators::masks::{MaskAllocator, RequestMasks, first_from, members};
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::{NEVER, NONE, Tile};
 
+/// The virtual channels of a router, as a set: one bit for each of all its ports.
+pub(super) type Places = u128;
+
 /// The lists of a step, and tables in place of divisions.
 pub(super) struct Masks {
-    requests: RequestMasks,
+    /// Who asks for virtual channels, and for the switch.
+    heads: RequestMasks<Places>,
+    requests: RequestMasks<u64>,
     granted: Vec<(u32, u32)>,
+    /// Inputs and outputs of the switch whose paths are kept for others in this step.
+    taken_rows: u64,
+    taken_columns: u64,
     /// By pair of an input and an output of the switch: the virtual channels that bid. Only of pairs that are asked for.
     bidding: Box<[u64]>,
     /// The slot within the router of an input or output of virtual-channel allocation.
@@ -31,8 +40,11 @@ impl Masks {
         let channels = full.router.virtual_channels;
         let table = |length: u32, entry: &dyn Fn(u32) -> u32| (0..length).map(entry).collect::<Box<[u32]>>();
         Self {
-            requests: RequestMasks::default(),
+            heads: RequestMasks::new(),
+            requests: RequestMasks::new(),
             granted: Vec::new(),
+            taken_rows: 0,
+            taken_columns: 0,
             bidding: vec![0; (ports * inputs * ports * outputs) as usize].into_boxed_slice(),
             slot_of_place: table(ports * channels, &|place| ((place / channels) << M::SHIFT) | (place % channels)),
             port_of_row: table(ports * inputs, &|row| row / inputs),
@@ -43,11 +55,20 @@ impl Masks {
         }
     }
 
-    /// A virtual channel of a port within the router bids for another port. `columns`: outputs of the router's switch.
+    /// Have the masks room for the virtual channels of such a router, and for its switch?
+    pub(super) fn have_room([channels, switch]: [RouterShape; 2], virtual_channels: u32) -> bool {
+        MaskAllocator::has_room::<Places>(channels) && MaskAllocator::has_room::<u64>(switch) && virtual_channels <= u64::BITS
+    }
+
+    /// A virtual channel of a port within the router bids for another port, unless a kept path is in the way. `columns`: outputs of the
+    /// router's switch.
     #[inline(always)]
     fn bid(&mut self, from: u32, vc: u32, to: u32, columns: u32) {
         let row = from * self.input_speedup + self.input_of_channel[vc as usize];
         let column = to * self.output_speedup + self.output_of_port[from as usize];
+        if (self.taken_rows >> row | self.taken_columns >> column) & 1 == 1 {
+            return;
+        }
         let bidding = &mut self.bidding[(row * columns + column) as usize];
         let before = if self.requests.add(row, column) { 0 } else { *bidding };
         *bidding = before | 1 << vc;
@@ -67,10 +88,29 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if !at_once {
             self.compute_routes(number, step);
         }
-        asked |= self.allocate_crossing_on_masks(number, step, now, masks);
+        let keeps = !self.layout.units[number].kept.is_empty();
+        if keeps {
+            self.note_kept_paths(number, now, masks);
+        }
+        asked |= self.allocate_crossing_on_masks(number, step, now, masks) || keeps;
+        if keeps {
+            (masks.taken_rows, masks.taken_columns) = (0, 0);
+            self.traverse_all(number, step, now);
+        }
         self.cross_granted(number, step, now, masks);
         // Who has just got a virtual channel has asked for it.
         asked || self.has_heads_to_come(number, step)
+    }
+
+    /// Paths through the switch that are kept are taken in this step, and those that are used win.
+    #[cold]
+    fn note_kept_paths(&mut self, number: usize, now: u64, masks: &mut Masks) {
+        self.cross_on_kept_paths(number, now);
+        for &slot in &self.layout.step.holders {
+            let (row, column) = self.layout.crossing(number, slot, self.layout.input[slot].output);
+            masks.taken_rows |= 1 << row;
+            masks.taken_columns |= 1 << column;
+        }
     }
 
     /// Heads bid for the free virtual channels of their port. Did any?
@@ -80,24 +120,24 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             return false;
         }
         let (base, channels) = (*base, self.layout.full.router.virtual_channels);
-        masks.requests.clear();
+        masks.heads.clear();
         for &slot in waiting {
             let InputVc { ready, candidate, .. } = self.layout.input[slot];
             if ready > step {
                 continue;
             }
             let port = u32::from(candidate.port);
-            let open = self.open_channels(slot, base + port, &candidate).bits();
+            let open = Places::from(self.open_channels(slot, base + port, &candidate).bits());
             if open != 0 {
-                masks.requests.set_row(((slot >> M::SHIFT) - base) * channels + (slot & (M::BITS - 1)), open << (port * channels));
+                masks.heads.set_row(((slot >> M::SHIFT) - base) * channels + (slot & (M::BITS - 1)), open << (port * channels));
             }
         }
-        if masks.requests.is_empty() {
+        if masks.heads.is_empty() {
             return false;
         }
         masks.granted.clear();
         if let Allocators::OnMasks { channels, .. } = &mut self.layout.units[number].allocators {
-            channels.allocate(&mut masks.requests, &mut masks.granted);
+            channels.allocate(&mut masks.heads, &mut masks.granted);
         }
         let first = base << M::SHIFT;
         for &(row, column) in &masks.granted {

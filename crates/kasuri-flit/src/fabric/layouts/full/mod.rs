@@ -29,7 +29,7 @@ use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::{Candidate, VirtualChannels};
-use masked::Masks;
+use masked::{Masks, Places};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -88,13 +88,12 @@ impl FullParameters {
         Ok(())
     }
 
-    /// The rules by which virtual channels and the switch are allocated on masks, where that is the same: all requests stand alike, nobody
-    /// keeps a path through the switch, and routers of at most `ports` ports are small enough.
+    /// The rules by which virtual channels and the switch are allocated on masks, where that is the same: all requests stand alike, and
+    /// routers of at most `ports` ports are small enough.
     fn rules_on_masks(&self, ports: u32) -> Option<[Rule; 2]> {
         let router = &self.router;
         let differs = router.priority != Priority::None || router.vc_prefer_empty || self.offers_several || self.fails;
-        let fits = shapes(ports, router).into_iter().all(MaskAllocator::has_room);
-        if differs || router.hold_switch || self.speculates || !fits {
+        if differs || self.speculates || !Masks::have_room(shapes(ports, router), router.virtual_channels) {
             return None;
         }
         Some([allocators::rule_on_masks(&router.vc_allocator)?, allocators::rule_on_masks(&router.switch_allocator)?])
@@ -166,7 +165,7 @@ struct Unit {
     /// Input slots that hold one.
     active: Vec<u32>,
     /// Where routers are small enough for masks: those of them, as inputs of virtual-channel allocation, that may have a flit and a credit.
-    may_bid: u64,
+    may_bid: Places,
     /// Input slots that keep their path through the switch: their next flit has come.
     kept: Vec<u32>,
     /// Input slots whose front packet is thrown away.
@@ -318,7 +317,7 @@ impl<M: VcMask> Full<M> {
     fn note_bidder(&mut self, slot: u32) {
         let unit = &mut self.units[self.unit_of_port[slot >> M::SHIFT] as usize];
         let place = ((slot >> M::SHIFT) - unit.base) * self.full.router.virtual_channels + (slot & (M::BITS - 1));
-        unit.may_bid |= 1u64.checked_shl(place).unwrap_or(0);
+        unit.may_bid |= Places::checked_shl(1, place).unwrap_or(0);
     }
 
     #[inline(always)]
