@@ -39,6 +39,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// The same in two passes, first the ports, then the requests: meanwhile the ports' records are fetched.
     fn route_heads_ahead(&mut self, now: u64, lists: &mut Block) {
+        self.prefetch_first_heads(&lists.heads);
         for position in 0..lists.heads.len() {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
@@ -76,13 +77,30 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
     #[inline(always)]
     fn prefetch_head(&self, heads: &List, position: usize) {
-        if position + 2 * PREFETCH_DISTANCE < heads.len() {
-            let slot = heads.at(position + 2 * PREFETCH_DISTANCE);
+        self.prefetch_slot_of(heads, position + 2 * PREFETCH_DISTANCE);
+        self.prefetch_packet_of(heads, position + PREFETCH_DISTANCE);
+    }
+
+    /// Fetches what the first heads of a list will need, which no head before them does.
+    #[inline(always)]
+    fn prefetch_first_heads(&self, heads: &List) {
+        (0..2 * PREFETCH_DISTANCE).for_each(|position| self.prefetch_slot_of(heads, position));
+        (0..PREFETCH_DISTANCE).for_each(|position| self.prefetch_packet_of(heads, position));
+    }
+
+    #[inline(always)]
+    fn prefetch_slot_of(&self, heads: &List, position: usize) {
+        if position < heads.len() {
+            let slot = heads.at(position);
             prefetch(self.layout.input_slot(slot));
             prefetch(&self.wiring.router_of_port[slot >> L::Mask::SHIFT]);
         }
-        if position + PREFETCH_DISTANCE < heads.len() {
-            self.packets.prefetch(self.front_packet(heads.at(position + PREFETCH_DISTANCE)));
+    }
+
+    #[inline(always)]
+    fn prefetch_packet_of(&self, heads: &List, position: usize) {
+        if position < heads.len() {
+            self.packets.prefetch(self.front_packet(heads.at(position)));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
-pub(super) const PREFETCH_DISTANCE: usize = 6;
+pub(super) const PREFETCH_DISTANCE: usize = 12;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once.
@@ -44,15 +44,28 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Fetches what virtual-channel allocation at later ports of a list will look at: first the port, then its request.
     #[inline(always)]
-    fn prefetch_request(&self, ports: &List, position: usize) {
+    fn prefetch_later_request(&self, ports: &List, position: usize) {
         if !self.parameters.fetches {
             return;
         }
         if position + 2 * PREFETCH_DISTANCE < ports.len() {
             prefetch(&self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
         }
-        if position + PREFETCH_DISTANCE < ports.len() {
-            let port = ports.at(position + PREFETCH_DISTANCE);
+        self.prefetch_request(ports, position + PREFETCH_DISTANCE);
+    }
+
+    /// The same for the first ports of a list, which no port before them does. Those of new heads have been fetched.
+    #[inline(always)]
+    fn prefetch_first_requests(&self, ports: &List) {
+        if self.parameters.fetches {
+            (0..PREFETCH_DISTANCE).for_each(|position| self.prefetch_request(ports, position));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_request(&self, ports: &List, position: usize) {
+        if position < ports.len() {
+            let port = ports.at(position);
             let head = self.wiring.links[port].request_head;
             if head != NONE {
                 prefetch(self.layout.input_slot(head));
@@ -67,8 +80,9 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Virtual-channel allocation at every listed port.
     #[inline(always)]
     pub(crate) fn allocate_virtual_channels(&mut self, lists: &mut Block) {
+        self.prefetch_first_requests(&lists.allocate);
         for position in 0..lists.allocate.len() {
-            self.prefetch_request(&lists.allocate, position);
+            self.prefetch_later_request(&lists.allocate, position);
             let port = lists.allocate.at(position);
             self.wiring.links[port].listed = false;
             let head = self.wiring.links[port].request_head;
