@@ -4,7 +4,7 @@ use super::document::Part;
 use super::error::ConfigError;
 use super::section::Section;
 use super::shape;
-use super::study::{Context, owned};
+use super::study::Context;
 use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, EndpointModel, Prepared};
 use toml::Table;
 
@@ -38,7 +38,7 @@ impl<'a> Context<'a> {
         let Some(table) = self.table("endpoint")? else { return Ok(None) };
         let section = Section::new(self, "endpoint", table);
         let entry = section.member(ENDPOINTS, "model", None)?;
-        section.refuse_unknown(&[&section.keys_of(entry), &owned(&["model"])], &format!("endpoint `{}`", entry.name))?;
+        section.refuse_unknown(&[entry.keys(), &["model"]], &format!("endpoint `{}`", entry.name))?;
         let model = section.parse(entry, "model")?;
         if self.point.table.contains_key("user")
             && let Err(reason) = model.serves_users()

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(forms.len(), ALL_TOPOLOGIES.len());
         for (form, entry) in forms.iter().zip(ALL_TOPOLOGIES) {
             assert_eq!(form["properties"]["topology"]["const"], entry.name);
-            assert!(entry.keys().iter().all(|key| form["properties"].get(key).is_some()));
+            assert!(entry.keys().iter().all(|&key| form["properties"].get(key).is_some()));
         }
     }
 }

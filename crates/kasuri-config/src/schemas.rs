@@ -1,33 +1,24 @@
-//! The schemas of sections and members, made once for all points of an experiment: making one takes longer than checking by it.
+//! The schemas of sections and members, made once for all points of an experiment, and only where one is asked for: making one takes longer than
+//! checking by it.
 
-use super::study::shape_keys;
 use schemars::Schema;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A schema, and the keys of the structure that it describes.
-#[derive(Debug)]
-pub(super) struct Known {
-    pub(super) schema: Schema,
-    pub(super) keys: Vec<String>,
-}
-
 /// Schemas by the function that makes them.
 #[derive(Debug, Default)]
-pub(super) struct Schemas(RefCell<BTreeMap<usize, Rc<Known>>>);
+pub(super) struct Schemas(RefCell<BTreeMap<usize, Rc<Schema>>>);
 
 impl Schemas {
     /// The schema that this function makes.
-    pub(super) fn get(&self, make: fn() -> Schema) -> Rc<Known> {
+    pub(super) fn get(&self, make: fn() -> Schema) -> Rc<Schema> {
         // Functions that the compiler has found to be equal share an address; they make equal schemas.
         let known = self.0.borrow().get(&(make as usize)).cloned();
         known.unwrap_or_else(|| {
-            let schema = make();
-            let keys = shape_keys(&schema);
-            let known = Rc::new(Known { schema, keys });
-            self.0.borrow_mut().insert(make as usize, Rc::clone(&known));
-            known
+            let schema = Rc::new(make());
+            self.0.borrow_mut().insert(make as usize, Rc::clone(&schema));
+            schema
         })
     }
 }
@@ -42,9 +33,9 @@ mod tests {
         let schemas = Schemas::default();
         for _ in 0..2 {
             for entry in ALL_TOPOLOGIES {
-                let known = schemas.get(entry.schema);
-                assert_eq!((&known.schema, &known.keys), (&(entry.schema)(), &entry.keys()));
-                assert!(Rc::ptr_eq(&known, &schemas.get(entry.schema)));
+                let schema = schemas.get(entry.schema);
+                assert_eq!(*schema, (entry.schema)());
+                assert!(Rc::ptr_eq(&schema, &schemas.get(entry.schema)));
             }
         }
     }

@@ -5,9 +5,11 @@ use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::shape;
 use super::study::{Context, find_member};
+use kasuri_network::fields::fields_of;
 use kasuri_network::registry::Entry;
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
+use toml::de::Error;
 use toml::{Table, Value};
 
 /// A table of the file whose keys belong to several structures: a family's member and its surroundings.
@@ -65,30 +67,34 @@ impl<'a> Section<'a> {
     }
 
     /// Refuses keys in none of the lists. `whose` says whose keys the list shows.
-    pub(super) fn refuse_unknown(&self, known: &[&[String]], whose: &str) -> Result<(), ConfigError> {
-        let known = || known.iter().flat_map(|keys| keys.iter()).map(String::as_str);
+    pub(super) fn refuse_unknown(&self, known: &[&[&str]], whose: &str) -> Result<(), ConfigError> {
+        let known = || known.iter().flat_map(|keys| keys.iter().copied());
         match self.table.keys().find(|key| !known().any(|name| name == key.as_str())) {
             Some(key) => Err(self.error_at_key(key, format!("{} (with {whose})", unknown("key", key, known())))),
             None => Ok(()),
         }
     }
 
-    /// The keys of a family's member.
-    pub(super) fn keys_of<F: ?Sized>(&self, entry: &Entry<F>) -> Vec<String> {
-        self.context.schemas.get(entry.schema).keys.clone()
-    }
-
     /// Reads a member's parameters out of the section.
     pub(super) fn parse<F: ?Sized>(&self, entry: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
-        let own = self.checked(entry)?;
-        // The shape is right, so serde refuses only what a schema cannot say.
-        (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+        let own = self.subset(entry.keys());
+        match read(&own, entry.parse) {
+            Some(member) => Ok(member),
+            None => {
+                self.check(entry, &own)?;
+                // The shape is right, so serde refuses only what a schema cannot say.
+                (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
+            }
+        }
     }
 
     /// As [`Self::parse`], with the keys of another member beside those of the first.
     pub(super) fn parse_around<F: ?Sized>(&self, entry: &Entry<F>, inner: &Entry<F>, name_key: &str) -> Result<Box<F>, ConfigError> {
-        let mut own = self.checked(inner)?;
-        own.extend(self.checked(entry)?);
+        let mut own = self.subset(inner.keys());
+        self.check(inner, &own)?;
+        let around = self.subset(entry.keys());
+        self.check(entry, &around)?;
+        own.extend(around);
         (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
     }
 
@@ -97,31 +103,34 @@ impl<'a> Section<'a> {
         entry.wraps.map(|key| self.member(table, key, None)).transpose()
     }
 
-    /// A member's keys out of the section, in the form that it asks for.
-    fn checked<F: ?Sized>(&self, entry: &Entry<F>) -> Result<Table, ConfigError> {
-        let known = self.context.schemas.get(entry.schema);
-        let own = self.subset(&known.keys);
-        shape::check(known.schema.as_value(), &own).map_err(|mut fault| {
+    /// Checks a member's keys, in the form that it asks for.
+    fn check<F: ?Sized>(&self, entry: &Entry<F>, own: &Table) -> Result<(), ConfigError> {
+        shape::check(self.context.schemas.get(entry.schema).as_value(), own).map_err(|mut fault| {
             if fault.at_key && !entry.example.is_empty() {
                 fault.message.push_str(&format!("; an example: {}", entry.example.trim().replace('\n', ", ")));
             }
             self.fault(fault)
-        })?;
-        Ok(own)
+        })
     }
 
-    /// Reads some keys of the section as a structure.
-    pub(super) fn structure<T: DeserializeOwned + JsonSchema>(&self, keys: &[String]) -> Result<T, ConfigError> {
-        let own = self.subset(keys);
-        let known = self.context.schemas.get(|| schema_for!(T));
-        shape::check(known.schema.as_value(), &own).map_err(|fault| self.fault(fault))?;
-        own.try_into().map_err(|error: toml::de::Error| self.context.error(self.name, Part::Value, error.message()))
+    /// Reads the keys of a structure out of the section.
+    pub(super) fn structure<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, ConfigError> {
+        self.read(self.subset(fields_of::<T>()))
     }
 
     /// Reads the whole section as a structure.
     pub(super) fn whole<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, ConfigError> {
-        let keys: Vec<String> = self.table.keys().cloned().chain(self.context.schemas.get(|| schema_for!(T)).keys.clone()).collect();
-        self.structure(&keys)
+        self.read(self.table.clone())
+    }
+
+    fn read<T: DeserializeOwned + JsonSchema>(&self, own: Table) -> Result<T, ConfigError> {
+        match read(&own, Table::try_into) {
+            Some(structure) => Ok(structure),
+            None => {
+                shape::check(self.context.schemas.get(|| schema_for!(T)).as_value(), &own).map_err(|fault| self.fault(fault))?;
+                own.try_into().map_err(|error: Error| self.context.error(self.name, Part::Value, error.message()))
+            }
+        }
     }
 
     /// A truth value with a default.
@@ -137,7 +146,13 @@ impl<'a> Section<'a> {
         if fault.at_key { self.error_at_key(&fault.path, fault.message) } else { self.error(&fault.path, fault.message) }
     }
 
-    fn subset(&self, keys: &[String]) -> Table {
-        self.table.iter().filter(|(key, _)| keys.contains(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    fn subset(&self, keys: &[&str]) -> Table {
+        self.table.iter().filter(|(key, _)| keys.contains(&key.as_str())).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
+}
+
+/// What serde makes of a table, if nothing can be wrong with that: a schema, which takes longer to make than most tables to read, tells the
+/// place of a fault, and refuses what serde takes more generously.
+fn read<T>(own: &Table, parse: impl FnOnce(Table) -> Result<T, Error>) -> Option<T> {
+    if shape::is_plain(own) { parse(own.clone()).ok() } else { None }
 }

@@ -17,6 +17,7 @@ use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass};
+use kasuri_network::fields::fields_of;
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
 use kasuri_network::network::{Network, NetworkError};
@@ -28,7 +29,6 @@ use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError, VirtualCh
 use kasuri_network::topology::{BuildContext, ChannelParameters, Files};
 use kasuri_workload::endpoint::{Endpoint, EndpointContext, Prepared};
 use kasuri_workload::units::Units;
-use schemars::schema_for;
 use std::rc::Rc;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -393,10 +393,7 @@ impl<'a> Preparation<'a> {
         let table = context.required_table("routing", "algorithm = \"minimal\"")?;
         let section = Section::new(context, "routing", table);
         let entry = section.member(ALL_ROUTINGS, "algorithm", None)?;
-        section.refuse_unknown(
-            &[&section.keys_of(entry), &owned(&["algorithm", "allow_deadlock", TERMINAL_PORTS])],
-            &format!("routing `{}`", entry.name),
-        )?;
+        section.refuse_unknown(&[entry.keys(), &["algorithm", "allow_deadlock", TERMINAL_PORTS]], &format!("routing `{}`", entry.name))?;
         let allow_deadlock = section.boolean("allow_deadlock", false)?;
         let is_same = |(known, on): &(Table, Arc<Network>)| known == table && Arc::ptr_eq(on, network);
         let compile = || self.compile(context, &section, entry, wired);
@@ -454,15 +451,10 @@ impl<'a> Preparation<'a> {
 fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, ConfigError> {
     let section = Section::new(context, "network", context.required_table("network", "topology = \"mesh\"")?);
     let entry = section.member(ALL_TOPOLOGIES, "topology", None)?;
-    let channel_keys = &context.schemas.get(|| schema_for!(ChannelParameters)).keys;
-    let unit_keys = &context.schemas.get(|| schema_for!(UnitParameters)).keys;
-    let physical_keys = &context.schemas.get(|| schema_for!(PhysicalLinks)).keys;
+    let of_channels = [fields_of::<ChannelParameters>(), fields_of::<UnitParameters>(), fields_of::<PhysicalLinks>()].concat();
     let wrapped = section.wrapped(entry, ALL_TOPOLOGIES)?;
-    let of_wrapped = wrapped.map_or_else(Vec::new, |inner| section.keys_of(inner));
-    section.refuse_unknown(
-        &[&section.keys_of(entry), &of_wrapped, channel_keys, unit_keys, physical_keys, &owned(&["topology"])],
-        &format!("topology `{}`", entry.name),
-    )?;
+    let of_wrapped = wrapped.map(Entry::keys).unwrap_or_default();
+    section.refuse_unknown(&[entry.keys(), of_wrapped, &of_channels, &["topology"]], &format!("topology `{}`", entry.name))?;
     let (channels, _) = context.channels(&section)?;
     let topology = match wrapped {
         Some(inner) => section.parse_around(entry, inner, "topology")?,
@@ -480,15 +472,6 @@ fn amount(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
     let unit = (bytes.max(1).ilog2() / 10).min(3);
     format!("{:.1} {}", bytes as f64 / f64::from(1u32 << (10 * unit)), UNITS[unit as usize])
-}
-
-pub(super) fn owned(keys: &[&str]) -> Vec<String> {
-    keys.iter().map(|key| (*key).to_owned()).collect()
-}
-
-/// The keys of a structure.
-pub(super) fn shape_keys(schema: &schemars::Schema) -> Vec<String> {
-    schema.get("properties").and_then(|properties| properties.as_object()).map(|all| all.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// A point and the document that it comes from: where values and messages meet.
@@ -568,7 +551,7 @@ impl<'a> Context<'a> {
         for engine in known.engines {
             let Some(table) = keep(self.table(engine.name()), errors).flatten() else { continue };
             let schema = self.schemas.get(engine.section());
-            keep(shape::check(schema.schema.as_value(), table).map_err(|fault| self.fault(engine.name(), fault)), errors);
+            keep(shape::check(schema.as_value(), table).map_err(|fault| self.fault(engine.name(), fault)), errors);
         }
     }
 
@@ -643,9 +626,9 @@ impl<'a> Context<'a> {
 
     /// How fast channels are, and what flits and cycles are, by the keys of `[network]` in cycles and in Gbit/s and ns.
     fn channels(self, section: &Section<'_>) -> Result<(ChannelParameters, Units), ConfigError> {
-        let mut channels: ChannelParameters = section.structure(&self.schemas.get(|| schema_for!(ChannelParameters)).keys)?;
-        let units: UnitParameters = section.structure(&self.schemas.get(|| schema_for!(UnitParameters)).keys)?;
-        let links: PhysicalLinks = section.structure(&self.schemas.get(|| schema_for!(PhysicalLinks)).keys)?;
+        let mut channels: ChannelParameters = section.structure()?;
+        let units: UnitParameters = section.structure()?;
+        let links: PhysicalLinks = section.structure()?;
         let units = links.apply(section.table, &mut channels, &units);
         let wrong = |(key, problem): (String, String)| {
             if section.table.contains_key(&key) || key.contains('.') {

@@ -3,11 +3,12 @@
 use super::error::ConfigError;
 use super::names::shown;
 use super::section::Section;
-use super::study::{Context, owned};
+use super::study::Context;
 use super::terminal_ports::ChosenPorts;
 use crate::pattern::ALL_PATTERNS;
 use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::{Reply, TrafficClass};
+use kasuri_network::fields::fields_of;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::registry::Entry;
@@ -17,7 +18,7 @@ use kasuri_network::topology::Files;
 use kasuri_workload::traffic::pattern::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_workload::traffic::process::{ByTerminal, InjectionProcess, PROCESSES, Process, Window};
 use kasuri_workload::traffic::{PacketSizes, WeightedSize};
-use schemars::{JsonSchema, schema_for};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -166,8 +167,8 @@ impl Setting<'_> {
     fn join_processes(&self, whole: &Section<'_>, classes: &mut [TrafficClass], sharing: &[(usize, Table)]) -> Result<(), ConfigError> {
         let Some(((_, first), others)) = sharing.split_first() else { return Ok(()) };
         let wrong = |problem: String| Err(whole.error("class", format!("has classes with shares_coins, {problem}")));
-        let keys: Vec<String> = member_keys(PROCESSES, first.get("process")).into_iter().chain(["process".to_owned()]).collect();
-        if others.iter().any(|(_, other)| keys.iter().any(|key| other.get(key) != first.get(key))) {
+        let mut keys = member_keys(PROCESSES, first.get("process")).iter().chain(&["process"]);
+        if keys.any(|&key| others.iter().any(|(_, other)| other.get(key) != first.get(key))) {
             return wrong("but different processes; give them the same one".to_owned());
         }
         let answered = |&(number, _): &(usize, Table)| classes[number].reply.is_some();
@@ -191,10 +192,9 @@ impl Setting<'_> {
     fn class(&self, section: &Section<'_>) -> Result<TrafficClass, ConfigError> {
         let pattern = section.member(ALL_PATTERNS, "pattern", None)?;
         let process = section.member(PROCESSES, "process", Some("bernoulli"))?;
-        let own = &self.context.schemas.get(|| schema_for!(ClassParameters)).keys;
-        let known: [&[String]; 4] = [&owned(&["pattern", "process"]), own, &section.keys_of(pattern), &section.keys_of(process)];
+        let known = [&["pattern", "process"], fields_of::<ClassParameters>(), pattern.keys(), process.keys()];
         section.refuse_unknown(&known, &format!("pattern `{}`, process `{}`", pattern.name, process.name))?;
-        let parameters: ClassParameters = section.structure(own)?;
+        let parameters: ClassParameters = section.structure()?;
         let sizes = parameters.packet_flits.sizes().map_err(|problem| section.error("packet_flits", format!("is {problem}")))?;
         let virtual_channels = self.virtual_channels(
             section,
@@ -286,9 +286,9 @@ impl Setting<'_> {
         };
         let process = compiled.map_err(|problem| {
             // A process says which of its keys is wrong by beginning with it.
-            let key = section.keys_of(entry).into_iter().find(|key| problem.split_whitespace().next() == Some(key));
+            let key = entry.keys().iter().find(|&&key| problem.split_whitespace().next() == Some(key));
             match key {
-                Some(key) => section.error(&key, problem[key.len()..].trim_start()),
+                Some(key) => section.error(key, problem[key.len()..].trim_start()),
                 None => section.error("process", problem),
             }
         })?;
@@ -335,8 +335,8 @@ fn inherit(base: &Table, class: &Table) -> Table {
         [("pattern", member_keys(ALL_PATTERNS, base.get("pattern"))), ("process", member_keys(PROCESSES, base.get("process")))]
     {
         if class.contains_key(key) && class.get(key) != base.get(key) {
-            for inherited in keys {
-                merged.remove(&inherited);
+            for &inherited in keys {
+                merged.remove(inherited);
             }
         }
     }
@@ -344,7 +344,7 @@ fn inherit(base: &Table, class: &Table) -> Table {
     merged
 }
 
-fn member_keys<F: ?Sized>(table: &[Entry<F>], name: Option<&Value>) -> Vec<String> {
+fn member_keys<F: ?Sized>(table: &[Entry<F>], name: Option<&Value>) -> &'static [&'static str] {
     let name = name.and_then(Value::as_str).unwrap_or_default();
     kasuri_network::registry::find(table, name).map(Entry::keys).unwrap_or_default()
 }

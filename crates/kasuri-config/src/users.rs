@@ -7,10 +7,11 @@ use super::endpoint::Model;
 use super::error::ConfigError;
 use super::names::{shown, unknown};
 use super::section::Section;
-use super::study::{Context, owned};
+use super::study::Context;
 use super::trace::is_trace;
 use super::traffic::Setting;
 use kasuri_model::scenario::{ClosedWorkload, TrafficClass, WorkloadPart};
+use kasuri_network::fields::fields_of;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{Network, NetworkError, TerminalRef, Terminals};
 use kasuri_network::rng::{Purpose, Streams};
@@ -26,7 +27,6 @@ use kasuri_workload::translation::{Costs, Line, RoutedPaths, Table, TableError, 
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::combined::{CombinedWorkload, UserWorkload};
 use keys::{EmbeddingKind, Isolation, Nodes, TableEntry, TableLine, TranslationSection, UserParameters, UserRouting, UsersSection};
-use schemars::schema_for;
 use std::sync::Arc;
 use toml::{Table as Toml, Value};
 
@@ -114,14 +114,13 @@ impl<'a> Context<'a> {
     fn written_users(self, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
         let wrong = || self.error("user", Part::Value, format!("is {}; users are written as [[user]], 1 to {MAX_USERS}", shown(list)));
         let list = list.as_array().filter(|list| (1..=MAX_USERS).contains(&list.len())).ok_or_else(wrong)?;
-        let own = &self.schemas.get(|| schema_for!(UserParameters)).keys;
         let mut written: Vec<Written<'a>> = Vec::new();
         for (number, user) in list.iter().enumerate() {
             let table = user.as_table().ok_or_else(wrong)?;
             let name = format!("user.{number}");
             let section = Section::new(self, &name, table);
-            section.refuse_unknown(&[own, &owned(&["traffic", "workload"])], "a [[user]] section")?;
-            let keys: UserParameters = section.structure(own)?;
+            section.refuse_unknown(&[fields_of::<UserParameters>(), &["traffic", "workload"]], "a [[user]] section")?;
+            let keys: UserParameters = section.structure()?;
             if written.iter().any(|other| other.keys.name == keys.name) {
                 return Err(
                     section.error("name", format!("is \"{}\", which another user has already; give each user its own name", keys.name))

@@ -12,6 +12,7 @@ use kasuri_network::predictor::{self, Built, Fold, Options, Table};
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::endpoint::Routers;
 use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -147,6 +148,7 @@ pub struct RouterParameters {
     /// place of a pipeline, and queues take whole packets only.
     pub architecture: Architecture,
     /// The latencies of a crosspoint router that multicasts and synchronises (endpoint cenju4), and how its outputs choose.
+    #[serde(deserialize_with = "from_table")]
     pub crosspoint: CrosspointParameters,
     /// Output-queued routers, in place of `pipeline`: how long a packet is in the router if nothing is in its way, from the arrival of its last
     /// flit (with virtual cut-through of its first one) until it can leave. A number of cycles, or a time such as `"600 ns"`.
@@ -289,6 +291,11 @@ impl Default for CrosspointParameters {
         let arbiter = CrosspointArbiter::default();
         Self { latency: 10, multicast_latency: 15, synchronisation_latency: 16, table_access: 1, arbiter }
     }
+}
+
+/// Reads a structure from a table alone: serde would take a list of its values as well.
+fn from_table<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    toml::Table::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
 }
 
 /// Which of its queues an output of a crosspoint router takes.

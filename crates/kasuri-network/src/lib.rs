@@ -7,6 +7,7 @@
 
 pub mod cluster;
 pub mod deadlock;
+pub mod fields;
 pub mod files;
 pub mod id;
 pub mod memory;

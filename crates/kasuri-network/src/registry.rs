@@ -4,6 +4,7 @@
 //! [`Member`] and the family's trait. One line in the family's table makes it known to the experiment file, to
 //! `kasuri list`, to the JSON Schema, to the reference pages and to the tests that run over the whole family.
 
+use crate::fields::fields_of;
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 
@@ -19,6 +20,11 @@ pub trait Member: DeserializeOwned + JsonSchema {
     const EXAMPLE: &'static str;
     /// The key whose value names another member of the family, if there is one: that member's keys stand beside this one's.
     const WRAPS: Option<&'static str> = None;
+
+    /// The names of its parameters.
+    fn keys() -> &'static [&'static str] {
+        fields_of::<Self>()
+    }
 }
 
 /// A line of a family's table. `F` is the family's trait object.
@@ -33,6 +39,8 @@ pub struct Entry<F: ?Sized> {
     pub example: &'static str,
     /// The key whose value names another member of the family, whose keys stand beside this one's.
     pub wraps: Option<&'static str>,
+    /// The names of the parameters, without the time that the schema takes.
+    pub keys: fn() -> &'static [&'static str],
     /// The parameters: names, types, defaults, descriptions.
     pub schema: fn() -> Schema,
     /// Reads the parameters. The table holds only this member's own keys; unknown keys and wrong types are errors.
@@ -55,12 +63,8 @@ impl<F: ?Sized> std::fmt::Debug for Entry<F> {
 
 impl<F: ?Sized> Entry<F> {
     /// The names of the parameters that this member declares.
-    pub fn keys(&self) -> Vec<String> {
-        let schema = (self.schema)();
-        match schema.get("properties").and_then(|properties| properties.as_object()) {
-            Some(properties) => properties.keys().cloned().collect(),
-            None => Vec::new(),
-        }
+    pub fn keys(&self) -> &'static [&'static str] {
+        (self.keys)()
     }
 }
 
@@ -101,6 +105,7 @@ macro_rules! registry {
             source: <$member as $crate::registry::Member>::SOURCE,
             example: <$member as $crate::registry::Member>::EXAMPLE,
             wraps: <$member as $crate::registry::Member>::WRAPS,
+            keys: <$member as $crate::registry::Member>::keys,
             schema: || schemars::schema_for!($member),
             parse: |table| table.try_into::<$member>().map(|member| Box::new(member) as Box<dyn $family>),
         }),*];

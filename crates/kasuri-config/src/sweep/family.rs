@@ -18,7 +18,7 @@ use toml::{Table, Value};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Families {
     /// By selecting key and member.
-    parameters: BTreeMap<(&'static str, String), Vec<String>>,
+    parameters: BTreeMap<(&'static str, String), &'static [&'static str]>,
 }
 
 /// The keys of which a closed workload has one: what is run.
@@ -39,8 +39,8 @@ fn selectors(table: &str) -> &'static [&'static str] {
 }
 
 /// The parameters of a member; `None` where they are not known, or there is no such member.
-fn parameters(selector: &str, member: &str) -> Option<Vec<String>> {
-    fn keys<F: ?Sized>(table: &[Entry<F>], member: &str) -> Option<Vec<String>> {
+fn parameters(selector: &str, member: &str) -> Option<&'static [&'static str]> {
+    fn keys<F: ?Sized>(table: &[Entry<F>], member: &str) -> Option<&'static [&'static str]> {
         find(table, member).map(Entry::keys)
     }
     match selector {
@@ -101,9 +101,9 @@ impl Families {
         }
     }
 
-    fn keys_of(&self, selector: &'static str, member: &Value) -> &[String] {
+    fn keys_of(&self, selector: &'static str, member: &Value) -> &'static [&'static str] {
         let member = member.as_str().unwrap_or_default().to_owned();
-        self.parameters.get(&(selector, member)).map_or(&[], Vec::as_slice)
+        self.parameters.get(&(selector, member)).copied().unwrap_or_default()
     }
 
     /// Takes out of the file's tables what belongs to members that the settings replace.
@@ -139,8 +139,8 @@ impl Families {
         }
         let stays = selectors(place).iter().any(|&other| {
             let now = chosen(other).or_else(|| table.get(other));
-            now.is_some_and(|member| self.keys_of(other, member).iter().any(|known| known == key))
+            now.is_some_and(|member| self.keys_of(other, member).contains(&key))
         });
-        self.keys_of(selector, old).iter().any(|known| known == key) && !stays
+        self.keys_of(selector, old).contains(&key) && !stays
     }
 }

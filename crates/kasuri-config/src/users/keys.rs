@@ -277,3 +277,16 @@ impl TranslationSection {
         Ok(Addresses { are_global, page_bytes: self.page_bytes, order: self.page_order, missing: self.missing_pages })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::tests::structure;
+
+    #[test]
+    fn what_serde_reads_of_plain_values_the_schema_allows() {
+        structure::<UserParameters>("name = \"A\"\nnodes = 4");
+        structure::<UsersSection>("");
+        structure::<TranslationSection>("");
+    }
+}

@@ -20,7 +20,7 @@ fn check<F: ?Sized>(table: &[Entry<F>]) {
         let parameters = example(entry.example);
         let keys = entry.keys();
         // Keys of the member that this one wraps are checked with that one's schema.
-        let is_known = |key: &String| keys.contains(key) || entry.wraps.is_some();
+        let is_known = |key: &String| keys.contains(&key.as_str()) || entry.wraps.is_some();
         assert!(parameters.keys().all(is_known), "{}: the example uses keys of the schema", entry.name);
         assert!((entry.parse)(parameters.clone()).is_ok(), "{}: the example is read", entry.name);
         let mut unknown = parameters;

@@ -36,6 +36,11 @@ impl Member for Planes {
     const SOURCE: &'static str = "planes of InfiniBand and Ethernet fabrics; Hoefler et al., HammingMesh, SC22, section III, uses four";
     const EXAMPLE: &'static str = "planes = 2\nof = \"leaf-spine\"\nleaves = 2\nspines = 2\ndown = 2";
     const WRAPS: Option<&'static str> = Some("of");
+
+    /// Its own: a structure that takes any key does not tell them.
+    fn keys() -> &'static [&'static str] {
+        &["planes", "of"]
+    }
 }
 
 impl Topology for Planes {
