@@ -6,11 +6,13 @@ use hdrhistogram::Histogram;
 /// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
 const EXACT: u64 = 4096;
 
-/// A distribution that is being counted: below [`EXACT`] by value, beyond in buckets.
-#[derive(Clone, Debug)]
+/// A distribution that is being counted: below [`EXACT`] by value, beyond in buckets. It takes as much memory as its values ask for: most
+/// runs count small ones.
+#[derive(Clone, Debug, Default)]
 pub struct Counter {
-    exact: Box<[u64]>,
-    beyond: Histogram<u64>,
+    /// How often each small value came, as far as any did.
+    exact: Vec<u64>,
+    beyond: Option<Histogram<u64>>,
     /// Exact sum and extremes of the values beyond.
     beyond_sum: u64,
     beyond_max: u64,
@@ -21,31 +23,29 @@ impl Counter {
     pub const BYTES: usize = 12 * EXACT as usize;
 
     /// Nothing is counted yet.
-    ///
-    /// # Panics
-    /// Never: three digits are allowed.
-    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
-        let mut beyond = Histogram::new(3).expect("three digits are allowed");
-        beyond.auto(true);
-        Self { exact: vec![0; EXACT as usize].into_boxed_slice(), beyond, beyond_sum: 0, beyond_max: 0 }
+        Self::default()
     }
 
     /// Counts a value.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {
-        if value < EXACT {
-            self.exact[value as usize] += 1;
-        } else {
-            self.record_beyond(value);
+        match self.exact.get_mut(value as usize) {
+            Some(count) => *count += 1,
+            None => self.record_new(value),
         }
     }
 
     #[cold]
-    fn record_beyond(&mut self, value: u64) {
-        self.beyond.record(value).expect("an auto-resizing histogram takes any value");
-        self.beyond_sum += value;
-        self.beyond_max = self.beyond_max.max(value);
+    fn record_new(&mut self, value: u64) {
+        if value < EXACT {
+            self.exact.resize((value as usize + 1).next_power_of_two(), 0);
+            self.exact[value as usize] = 1;
+        } else {
+            self.beyond.get_or_insert_with(buckets).record(value).expect(GROWS);
+            self.beyond_sum += value;
+            self.beyond_max = self.beyond_max.max(value);
+        }
     }
 
     /// Adds what another counter has counted.
@@ -53,8 +53,11 @@ impl Counter {
     /// # Panics
     /// Never: a histogram that grows takes any other.
     pub fn absorb(&mut self, other: &Self) {
+        self.exact.resize(self.exact.len().max(other.exact.len()), 0);
         self.exact.iter_mut().zip(&other.exact).for_each(|(sum, count)| *sum += count);
-        self.beyond.add(&other.beyond).expect("an auto-resizing histogram takes any value");
+        if let Some(beyond) = &other.beyond {
+            self.beyond.get_or_insert_with(buckets).add(beyond).expect(GROWS);
+        }
         self.beyond_sum += other.beyond_sum;
         self.beyond_max = self.beyond_max.max(other.beyond_max);
     }
@@ -62,14 +65,15 @@ impl Counter {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.exact.fill(0);
-        self.beyond.clear();
+        self.beyond.iter_mut().for_each(Histogram::clear);
         (self.beyond_sum, self.beyond_max) = (0, 0);
     }
 
     /// What was counted.
     pub fn distribution(&self) -> Distribution {
         let exact = self.exact.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(value, &count)| (value as u64, count));
-        let beyond = self.beyond.iter_recorded().map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
+        let beyond = self.beyond.iter().flat_map(Histogram::iter_recorded);
+        let beyond = beyond.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
         let exact_sum: u64 = exact.clone().map(|(value, count)| value * count).sum();
         let buckets: Vec<(u64, u64)> = exact.chain(beyond).collect();
         Distribution {
@@ -78,6 +82,42 @@ impl Counter {
             min: buckets.first().map_or(0, |&(value, _)| value),
             max: if self.beyond_max > 0 { self.beyond_max } else { buckets.last().map_or(0, |&(value, _)| value) },
             buckets,
+        }
+    }
+}
+
+/// Why no bucket is ever missing.
+const GROWS: &str = "an auto-resizing histogram takes any value";
+
+/// The buckets of a counter that needs some.
+fn buckets() -> Histogram<u64> {
+    let mut buckets = Histogram::new(3).expect("three digits are allowed");
+    buckets.auto(true);
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two parts of some values, of which one has none beyond the counters by value, are together what all of them are.
+    #[test]
+    fn parts_are_together_what_all_are() {
+        let values = [3, 0, 70, 3, EXACT - 1, EXACT, 1_000_000];
+        let counted = |values: &[u64]| {
+            let mut counter = Counter::new();
+            values.iter().for_each(|&value| counter.record(value));
+            counter
+        };
+        for middle in 0..=values.len() {
+            let mut sum = counted(&values[..middle]);
+            sum.absorb(&counted(&values[middle..]));
+            let all = sum.distribution();
+            assert_eq!((all.count, all.sum, all.min, all.max), (7, values.iter().sum::<u64>() as f64, 0, 1_000_000));
+            assert_eq!(all.buckets[..4], [(0, 1), (3, 2), (70, 1), (EXACT - 1, 1)]);
+            assert_eq!(all, counted(&values).distribution());
+            sum.clear();
+            assert_eq!(sum.distribution(), Counter::new().distribution());
         }
     }
 }
