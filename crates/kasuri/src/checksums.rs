@@ -1,9 +1,9 @@
 //! Checksums of what a folder of results holds: what a disk or a copy has changed is found before anybody sees it.
 
 use crate::results::{RunRow, SCHEMA_VERSION};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 /// The key of a row's, of a table's and of a list's own checksum.
 pub(crate) const CHECKSUM: &str = "checksum";
@@ -16,27 +16,31 @@ pub(crate) fn checksum(bytes: &[u8]) -> Value {
 }
 
 /// The checksum of an object: of its compact JSON text without the checksum.
-fn checksum_of(mut object: Value) -> Value {
-    if let Value::Object(columns) = &mut object {
-        columns.shift_remove(CHECKSUM);
-    }
-    checksum(object.to_string().as_bytes())
+fn checksum_of<'a>(entries: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
+    let mut text = Vec::new();
+    // JSON of what is JSON already, into memory: nothing can be wrong with that.
+    let _ = serde_json::Serializer::new(&mut text).collect_map(entries.filter(|&(name, _)| name != CHECKSUM));
+    checksum(&text)
+}
+
+fn checksum_of_object(object: &Value) -> Value {
+    checksum_of(object.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value)))
 }
 
 /// An object with its checksum.
 pub(crate) fn sealed(mut object: Value) -> Value {
-    object[CHECKSUM] = checksum_of(object.clone());
+    object[CHECKSUM] = checksum_of_object(&object);
     object
 }
 
 /// Has an object its own checksum, or none?
 pub(crate) fn is_whole(object: &Value) -> bool {
-    object.get(CHECKSUM).is_none_or(|found| *found == checksum_of(object.clone()))
+    object.get(CHECKSUM).is_none_or(|found| *found == checksum_of_object(object))
 }
 
 /// The checksum of a row.
 pub(crate) fn checksum_of_row(row: &RunRow) -> Value {
-    checksum_of(row.to_json())
+    checksum_of(row.columns())
 }
 
 /// The name of a network: a hash of its text.
@@ -73,9 +77,10 @@ pub(crate) fn write_table(rows: &[RunRow], input: Option<&str>, mut out: &mut im
         checksum: Option<String>,
     }
     let mut table = Table { runs: rows, input, checksum: None };
-    let mut sum = Sum::default();
+    // Texts come in small pieces, and a sum is quicker over large ones.
+    let mut sum = BufWriter::new(Sum::default());
     serde_json::to_writer(&mut sum, &table)?;
-    table.checksum = Some(sum.text());
+    table.checksum = Some(sum.into_inner()?.text());
     serde_json::to_writer_pretty(&mut out, &table)?;
     writeln!(out)
 }

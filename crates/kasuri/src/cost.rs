@@ -1,6 +1,6 @@
 //! What a run costs: wall-clock time, processor time, memory.
 
-use crate::results::RunRow;
+use crate::results::{PEAK_MEMORY, RunRow};
 use kasuri_model::engine::Threads;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
@@ -46,7 +46,7 @@ impl Meter {
         let further = Duration::from_nanos(self.further.load(Ordering::Relaxed));
         let used = self.processor.zip(processor_time()).map(|(begin, end)| (end.saturating_sub(begin) + further).as_secs_f64());
         row.set("cpu_seconds", used);
-        row.set("peak_memory_mib", peak_memory_mib());
+        row.set(PEAK_MEMORY, peak_memory_mib());
     }
 }
 
@@ -56,7 +56,7 @@ fn processor_time() -> Option<Duration> {
 }
 
 /// Peak resident memory of the process, MiB.
-pub(crate) fn peak_memory_mib() -> Option<f64> {
+fn peak_memory_mib() -> Option<f64> {
     // Linux hands the peak of the program that started this one on to `getrusage`; what it keeps for this one alone stands here.
     of_status("VmHWM:").or_else(peak_memory_of_usage)
 }

@@ -18,11 +18,11 @@ pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, located, sin
 pub(crate) use run_executor::panic_text;
 pub(crate) use wait_graph::WaitGraph;
 
-use crate::cost::{peak_memory_mib, resident_memory_mib};
+use crate::cost::resident_memory_mib;
 use crate::estimate::{Costs, Measured, Work, part_of_processor_time};
 use crate::input::KNOWN;
 use crate::measure::controller;
-use crate::results::{RowHead, RunRow, Vector};
+use crate::results::{PEAK_MEMORY, RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
 use crate::tally::Tally;
@@ -336,10 +336,12 @@ impl<'a> Plan<'a> {
             executor.finish_all(chosen)?
         };
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
+        let mut peak = None;
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
             if let End::Computed { row, threads, .. } = &end
                 && let Some(seconds) = row.number("cpu_seconds")
             {
+                peak = if row.number(PEAK_MEMORY) > peak { row.number(PEAK_MEMORY) } else { peak };
                 // Estimates are of one thread.
                 summary.measured.push(Measured { work: planned.work, seconds: seconds / part_of_processor_time(*threads) });
             }
@@ -347,7 +349,7 @@ impl<'a> Plan<'a> {
         }
         summary.tell_ends();
         if jobs == 1 {
-            summary.memory = memory_of_largest(&summary.measured, before);
+            summary.memory = memory_of_largest(&summary.measured, before, peak);
         }
         if summary.rows.len() == chosen.len() {
             // All runs were finished before the signal could cut one short.
@@ -404,10 +406,10 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The largest run, and by how many bytes the process has grown since it had `before` MiB.
-fn memory_of_largest(measured: &[Measured], before: Option<f64>) -> Option<(Work, f64)> {
+/// The largest run, and by how many bytes the process has grown from `before` to `peak` MiB.
+fn memory_of_largest(measured: &[Measured], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
-    Some((largest, (peak_memory_mib()? - before?) * 1024.0 * 1024.0))
+    Some((largest, (peak? - before?) * 1024.0 * 1024.0))
 }
 
 impl Summary {

@@ -196,7 +196,10 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 /// The columns that tell of the machine and not of the network: they alone differ between equal runs.
-pub const COSTS: &[&str] = &["wall_seconds", "cpu_seconds", "peak_memory_mib"];
+pub const COSTS: &[&str] = &["wall_seconds", "cpu_seconds", PEAK_MEMORY];
+
+/// The column of the memory that the process had at most.
+pub(crate) const PEAK_MEMORY: &str = "peak_memory_mib";
 
 /// What a row says of its run's input: everything before the results.
 #[derive(Clone, Debug, PartialEq)]

@@ -168,9 +168,8 @@ impl Store {
             return Err(StoreError::NotAFolder { folder: folder.to_owned() });
         }
         let marker = folder.join(MARKER);
-        if !marker.exists()
-            && let Some(name) = OWN_NAMES.into_iter().find(|name| folder.join(name).exists())
-        {
+        let was_ours = marker.exists();
+        if !was_ours && let Some(name) = OWN_NAMES.into_iter().find(|name| folder.join(name).exists()) {
             return Err(StoreError::Foreign { folder: folder.to_owned(), name: name.to_owned() });
         }
         let runs = folder.join("runs");
@@ -185,7 +184,8 @@ impl Store {
             Access::Point => Some(Claims::open(folder).map_err(|error| StoreError::at(folder, error))?),
         };
         let store = Self { folder: folder.to_owned(), _locks: locks, claims };
-        if access == Access::Whole {
+        // The marker comes first: where there was none, nobody has left anything.
+        if access == Access::Whole && was_ours {
             store.remove_left_overs()?;
         }
         Ok(store)
@@ -286,7 +286,7 @@ impl Store {
         row.set(CHECKSUM, checksum_of_row(&row));
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             contents.into_iter().map(|(name, bytes)| (self.vector_path(row.key(), name), bytes)).collect();
-        files.push((self.row_path(row.key()), format!("{:#}\n", row.to_json()).into_bytes()));
+        files.push((self.row_path(row.key()), pretty(&row)));
         write_whole(&files, Flush::after(seconds(&row)))?;
         // Left behind it would say nothing wrong: whoever collects looks for a result first.
         let _ = fs::remove_file(self.failure_path(row.key()));
@@ -473,6 +473,13 @@ impl Flush {
     fn after(seconds: f64) -> Self {
         if seconds >= LEAST_FLUSHED_SECONDS { Self::Now } else { Self::Later }
     }
+}
+
+/// A row as people read it.
+fn pretty(row: &RunRow) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(row).expect("a row is JSON");
+    text.push(b'\n');
+    text
 }
 
 /// How long a run took.

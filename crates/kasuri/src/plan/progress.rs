@@ -9,18 +9,22 @@ use std::time::Duration;
 /// Between two drawings of a bar to which nothing happens.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Shows on standard error how far the runs are.
-pub(super) struct Progress {
+/// Shows on standard error how far the runs are, if somebody looks.
+pub(super) struct Progress(Option<Shown>);
+
+struct Shown {
     bar: ProgressBar,
     left: Arc<Mutex<Left>>,
 }
 
 impl Progress {
-    /// A bar of so many runs, which together are expected to take `expected` seconds, and `processor_seconds` on one thread; `shown` if
-    /// standard error is a terminal.
-    pub(super) fn new(runs: usize, expected: f64, processor_seconds: f64, shown: bool) -> Self {
-        // Hidden by itself where standard error is no terminal.
-        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    /// Nothing is shown.
+    pub(super) fn hidden() -> Self {
+        Self(None)
+    }
+
+    /// A bar of so many runs, which together are expected to take `expected` seconds, and `processor_seconds` on one thread.
+    pub(super) fn new(runs: usize, expected: f64, processor_seconds: f64) -> Self {
         let left = Arc::new(Mutex::new(Left { expected, planned: processor_seconds, to_do: processor_seconds, done: 0.0 }));
         let known = Arc::clone(&left);
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {time_left}");
@@ -28,20 +32,22 @@ impl Progress {
         let style = style.with_key("time_left", move |state: &ProgressState, line: &mut dyn Write| {
             let _ = line.write_str(&words(locked(&known).seconds(state.elapsed().as_secs_f64())));
         });
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), target).with_style(style);
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr()).with_style(style);
         tick(&bar);
-        Self { bar, left }
+        Self(Some(Shown { bar, left }))
     }
 
     /// One more run is finished, which takes so many seconds of processor time by the estimate; `computed` unless it was there already.
     pub(super) fn finish_run(&self, processor_seconds: f64, computed: bool) {
-        locked(&self.left).finish(processor_seconds, computed);
-        self.bar.inc(1);
+        if let Some(Shown { bar, left }) = &self.0 {
+            locked(left).finish(processor_seconds, computed);
+            bar.inc(1);
+        }
     }
 
     /// Takes the bar away.
     pub(super) fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.0.iter().for_each(|shown| shown.bar.finish_and_clear());
     }
 }
 

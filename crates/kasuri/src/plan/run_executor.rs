@@ -20,6 +20,7 @@ use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use rayon::prelude::*;
+use std::io::{self, IsTerminal};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -420,7 +421,11 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 }
 
 fn progress(chosen: &[Planned], options: &RunOptions) -> Progress {
+    // What nobody sees need not be estimated.
+    if !options.progress || !io::stderr().is_terminal() {
+        return Progress::hidden();
+    }
     let works: Vec<Work> = chosen.iter().map(|planned| planned.work).collect();
     let expected = seconds_of_runs(&options.costs, &works, options.jobs, options.threads);
-    Progress::new(works.len(), expected, works.iter().map(|work| options.costs.seconds(work)).sum(), options.progress)
+    Progress::new(works.len(), expected, works.iter().map(|work| options.costs.seconds(work)).sum())
 }
