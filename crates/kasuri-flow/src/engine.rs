@@ -14,7 +14,7 @@ use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::network::metrics::hops_from;
 use kasuri_network::routing::extents::Extents;
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema, schema_for};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -44,6 +44,7 @@ pub struct FlowOptions {
     /// Which part of a channel's bandwidth each of its flows gets: `equal-share` (each channel divides its bandwidth equally, a
     /// flow takes the least share on its path), `max-min` (what one cannot use goes to the others) or `arbitrated` (what follows from the
     /// routers' round robin, virtual channels and buffers: several times as exact where packets block each other, and slower).
+    #[schemars(schema_with = "names_of_sharings")]
     pub sharing: String,
     /// Arbitrated sharing: packets of a parcel, the unit in which messages move. `auto`: so that a message has as many parcels as its path
     /// has channels, at least 8, times the packets that a buffer holds. 1 is the most exact, and the slowest.
@@ -52,6 +53,12 @@ pub struct FlowOptions {
     pub without: Vec<Mechanism>,
     /// Add to each message the cycles that its head takes through routers and channels; false: only the transfer counts.
     pub latency: bool,
+}
+
+/// The words of a table are those of an enumeration.
+fn names_of_sharings(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = SHARINGS.iter().map(|entry| entry.name).collect();
+    json_schema!({ "type": "string", "enum": names })
 }
 
 impl Default for FlowOptions {

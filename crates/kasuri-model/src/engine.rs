@@ -23,7 +23,8 @@ pub trait Engine: Send + Sync {
     /// One sentence: what it simulates.
     fn summary(&self) -> &'static str;
 
-    /// The keys of its own section of the experiment file, as the schema of a structure.
+    /// The keys of its own section of the experiment file, as the schema of a structure. The section is checked by it whichever engine runs,
+    /// so a key that takes the words of a table is an enumeration there.
     fn section(&self) -> fn() -> Schema;
 
     /// How it comes to its answers.

@@ -1,5 +1,6 @@
 //! What no session shows: results of a full disk, of a reader that goes away, of networks beyond the machine.
 
+use kasuri::engines::ENGINES;
 use std::fs;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -104,6 +105,19 @@ fn whole_numbers_are_refused_with_their_range_or_work() {
             if output.status.code() == Some(2) {
                 assert!(message.starts_with("error: "), "{set}: {message}");
             }
+        }
+    }
+}
+
+/// A section is checked by its schema whichever engine runs, so a word that is none has to be seen there: no key takes any text.
+#[test]
+fn words_of_engines_sections_are_enumerations() {
+    let is_text = |value: &serde_json::Value| value["type"] == "string" && value["enum"].is_null() && value["const"].is_null();
+    for engine in ENGINES {
+        let schema = serde_json::Value::from((engine.section())());
+        for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+            let forms = value["anyOf"].as_array().into_iter().chain(value["oneOf"].as_array()).flatten();
+            assert!(!forms.chain([value]).any(is_text), "{}.{key} takes any text: {value}", engine.name());
         }
     }
 }

@@ -160,7 +160,7 @@ fn a_sharing_that_is_not_there_is_refused_with_those_that_are() {
          [traffic]\npattern = \"uniform\"\nload = 0.1\n[flow]\nsharing = \"fair\"\n";
     let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     let problem = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap_err().to_string();
-    assert!(problem.contains("flow.sharing: is \"fair\"; it must be \"equal-share\" or \"max-min\" or \"arbitrated\""), "{problem}");
+    assert!(problem.contains("flow.sharing: unknown value `fair`; known values: equal-share, max-min, arbitrated"), "{problem}");
 }
 
 /// The timeline of a workload shows each message from joining its queue to its arrival, in both engines; the last arrival is the completion. A

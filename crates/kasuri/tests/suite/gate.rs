@@ -229,7 +229,7 @@ fn everything_that_is_refused_is_listed_with_its_place() {
         (
             "mesh",
             &["engine=flow", "router.predictor=latest-port", "flow.sharing=fair"],
-            &["router.predictor: ", "flow.sharing: is \"fair\""],
+            &["flow.sharing: unknown value `fair`", "router.predictor: "],
         ),
         ("mesh", &["router.input_speedup=0", "measure.precision=-1"], &["measure.precision: ", "router.input_speedup: is 0"]),
     ] {
