@@ -1,13 +1,14 @@
 //! Source queues of open traffic, for engines that go from event to event: which message a terminal sends next, and when. The draws are
 //! those of the flit engine, so all send the same messages.
 
-use crate::scenario::{Joint, Scenario};
+use crate::scenario::{Joint, Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 
 /// Never.
 const NEVER: u64 = u64::MAX;
@@ -29,6 +30,13 @@ pub struct Drawn {
     pub is_reply: bool,
 }
 
+impl Drawn {
+    /// A message that is no answer.
+    fn new(created: u64, (destination, flits): (TerminalId, u32), class: u8) -> Self {
+        Self { created: created as f64, asked: created, destination, flits, class, is_reply: false }
+    }
+}
+
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
 struct Creations {
@@ -37,6 +45,76 @@ struct Creations {
     /// Of the first class: messages that the terminal has begun.
     begun: u32,
     destinations: Stream,
+}
+
+impl Creations {
+    /// Those of an entry of `[classes, terminals]`, of which the first is created in cycle `next`.
+    fn new(scenario: &Scenario, entry: u32, next: u64) -> Self {
+        Self { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) }
+    }
+
+    /// Draws the message that is created next, if there is one: its destination and its length. When is the one after it created?
+    #[inline(always)]
+    fn draw(
+        &mut self,
+        class: &TrafficClass,
+        process: &dyn Process,
+        terminal: TerminalId,
+        gaps: &mut Stream,
+    ) -> (Option<(TerminalId, u32)>, u64) {
+        let destination = class.pattern.destination(terminal, &mut self.destinations);
+        let flits = class.sizes.draw(&mut self.destinations);
+        self.index += 1;
+        let following = destination.and_then(|_| process.next(u64::from(self.index), Some(self.next), gaps));
+        (destination.map(|destination| (destination, flits)), following.unwrap_or(NEVER))
+    }
+}
+
+/// A message that has been drawn before its terminal's turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreseen {
+    /// Where it goes to and its length; `None` if the terminal sends nothing.
+    pub message: Option<(TerminalId, u32)>,
+    /// When its terminal creates the one after it; the greatest number if never.
+    pub following: u64,
+}
+
+/// The draws of some terminals' batches, which hang on nothing that happens: for who looks ahead of [`Sources`].
+#[derive(Debug)]
+pub struct Forecast {
+    first: u32,
+    creations: Vec<Creations>,
+    /// Batches draw no gaps.
+    gaps: Stream,
+}
+
+impl Forecast {
+    /// Can messages be foreseen? Those of batches of one class that is alone, without answers and windows.
+    pub fn is_possible(scenario: &Scenario) -> bool {
+        let [class] = &*scenario.classes else { return false };
+        let is_alone = class.joint.is_none() && class.reply.is_none() && class.window.outstanding.is_none();
+        is_alone && scenario.workload.is_none() && scenario.has_only_batches()
+    }
+
+    /// The messages of these terminals, if they can be foreseen.
+    pub fn new(scenario: &Scenario, terminals: Range<u32>) -> Self {
+        let mut gaps = scenario.streams.get(Purpose::Creation, 0);
+        let first = terminals.start;
+        let creations = terminals.map(|terminal| {
+            let first = scenario.classes[0].process_at(TerminalId(terminal)).next(0, None, &mut gaps);
+            Creations::new(scenario, terminal, first.unwrap_or(NEVER))
+        });
+        Self { first, creations: creations.collect(), gaps }
+    }
+
+    /// The next message of a terminal that has not had its last, and its running number.
+    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId) -> (u32, Foreseen) {
+        let (creations, class) = (&mut self.creations[(terminal.0 - self.first) as usize], &scenario.classes[0]);
+        let serial = creations.index;
+        let (message, following) = creations.draw(class, class.process_at(terminal), terminal, &mut self.gaps);
+        creations.next = following;
+        (serial, Foreseen { message, following })
+    }
 }
 
 /// The first creation from cycle `from` on, by a phase that is drawn for it.
@@ -138,7 +216,7 @@ impl Sources {
                     next = window.enter(next);
                     windows.push(window);
                 }
-                creations.push(Creations { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) });
+                creations.push(Creations::new(scenario, entry, next));
                 if !scenario.has_only_batches() || entry == 0 {
                     all_gaps.push(gaps);
                 }
@@ -218,12 +296,8 @@ impl Sources {
         let joint = Joint::kept_by(&self.joint, class as u32);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations) as usize);
         let traffic = &scenario.classes[class];
-        let destination = traffic.pattern.destination(terminal, &mut creations.destinations);
-        let flits = traffic.sizes.draw(&mut creations.destinations);
-        creations.index += 1;
         let process = joint.map_or_else(|| traffic.process_at(terminal), |joint| &*joint.process);
-        let following = destination.and_then(|_| process.next(u64::from(creations.index), Some(created), gaps));
-        let mut following = following.unwrap_or(NEVER);
+        let (message, mut following) = creations.draw(traffic, process, terminal, gaps);
         if created < self.phases_from && following >= self.phases_from && following != NEVER && process.has_phase() {
             following = next_of_phase(process, self.phases_from, gaps);
         }
@@ -231,14 +305,21 @@ impl Sources {
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
-        destination.map(|destination| Drawn {
-            created: created as f64,
-            asked: created,
-            destination,
-            flits,
-            class: class as u8,
-            is_reply: false,
-        })
+        message.map(|message| Drawn::new(created, message, class as u8))
+    }
+
+    /// The running number of a terminal's next message of a batch, if it would be drawn at time `now`.
+    pub fn due(&self, terminal: TerminalId, now: f64) -> Option<u32> {
+        let Creations { next, index, .. } = self.creations[terminal.index()];
+        (!self.closed && next != NEVER && next as f64 <= now).then_some(index)
+    }
+
+    /// Takes the message at the head of a terminal's queue, which is due and has been foreseen.
+    pub fn take(&mut self, terminal: TerminalId, foreseen: &Foreseen) -> Option<Drawn> {
+        let creations = &mut self.creations[terminal.index()];
+        creations.index += 1;
+        let created = std::mem::replace(&mut creations.next, foreseen.following);
+        foreseen.message.map(|message| Drawn::new(created, message, 0))
     }
 
     /// When a terminal's next message is created, if ever.
