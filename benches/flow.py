@@ -2,6 +2,8 @@
 """Measures the flow engine's speed and memory; compares arbitrated flows with our own flit engine, and flows with SimGrid if asked to.
 
 The figures are the processor time (user and system) and the peak resident size of the whole process, the median of several runs.
+What a second thread is worth is told by the time that the simulation takes, on one thread and on two in turn, whose results must be the
+same.
 SimGrid sends the same messages over the same tree with its plain fluid settings (network model CM02, no cross-traffic, TCP gamma
 0, latency 0, factors 1), in turn on the same machine; its makespan has to be that of our max-min sharing to four decimals.
 
@@ -120,6 +122,30 @@ CASES = [
 
 
 @dataclass(frozen=True)
+class Pair:
+    """A batch that runs on one thread and on two, and how many times as fast the latter must and should be."""
+
+    title: str
+    experiment: str
+    times: float
+    aim: float
+    # Runs on each, if that takes long.
+    most: int = 100
+
+
+# A second thread that is asked for is next to no loss in any network, and a gain in the largest.
+PAIRS = [
+    Pair("batch of 10, 46,656 terminals, equal share", BATCH.format(k=36, sharing="equal-share"), 0.9, 1.05),
+    Pair("the same, max-min", BATCH.format(k=36, sharing="max-min"), 0.9, 1.05),
+    Pair("the same, 262,144 terminals, equal share", BATCH.format(k=64, sharing="equal-share"), 0.9, 1.1),
+    Pair("the same, 1,000,000", BATCH.format(k=100, sharing="equal-share"), 1.15, 1.3, most=2),
+]
+
+#: Columns that tell of the machine.
+ASIDE = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
+
+
+@dataclass(frozen=True)
 class Race:
     """Messages that the flit engine and arbitrated flows send, and how many times as fast the latter must and should be."""
 
@@ -187,6 +213,11 @@ class Bench:
         done = [subprocess.run(self.command(experiment), check=True, capture_output=True, text=True) for _ in range(runs)]
         return statistics.median(json.loads(run.stdout)["runs"][0]["cpu_seconds"] for run in done)
 
+    def row(self, experiment: str, threads: int) -> dict[str, object]:
+        """What a run on so many threads says."""
+        command = [*self.command(experiment), "--threads", str(threads)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["runs"][0]
+
     def makespan(self, experiment: str) -> float:
         """The completion time of an experiment, cycles."""
         done = subprocess.run(self.command(experiment), check=True, capture_output=True, text=True)
@@ -204,6 +235,23 @@ def table(bench: Bench, runs: int) -> bool:
         good &= must
         room = f"{megabytes:8.1f}" + (f" {case.megabytes:6.0f}" if case.megabytes else 7 * " ")
         print(f"{case.title:48} {seconds:9.3f} {case.seconds:7.2f} {case.aim:7.3f} {room}  {mark(must, seconds < case.aim)}", flush=True)
+    return good
+
+
+def threads(bench: Bench, runs: int) -> bool:
+    """Prints what a second thread is worth; are all musts met?"""
+    print(f"\n{'seconds of the simulation (median)':48} {'1 thread':>9} {'2 threads':>9} {'ratio':>7} {'must':>6} {'aim':>5}")
+    good = True
+    for pair in PAIRS:
+        rows = [[bench.row(pair.experiment, count) for count in (1, 2)] for _ in range(min(runs, pair.most))]
+        results = [{name: value for name, value in row.items() if name not in ASIDE} for both in rows for row in both]
+        if any(result != results[0] for result in results):
+            raise SystemExit(f"{pair.title}: two threads give another result than one")
+        one, two = (statistics.median(both[which]["wall_seconds"] for both in rows) for which in (0, 1))
+        times = one / two
+        good &= times >= pair.times
+        verdict = mark(times >= pair.times, times >= pair.aim)
+        print(f"{pair.title:48} {one:9.3f} {two:9.3f} {times:7.2f} {pair.times:6.2f} {pair.aim:5.2f}  {verdict}", flush=True)
     return good
 
 
@@ -300,6 +348,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
         bench = Bench(arguments.kasuri, pathlib.Path(folder))
         good = table(bench, arguments.runs)
+        good &= threads(bench, arguments.runs)
         good &= small_races(bench, arguments.runs)
         good &= races(bench, arguments.runs)
         if arguments.simgrid:

@@ -5,9 +5,10 @@ use crate::arbitrated::{self, Grain, Mechanism};
 use crate::fluid::Fluid;
 use crate::packets;
 use crate::predictions::Predictions;
+use crate::scouts::{self, with_scouts};
 use crate::sharing::{self, Model, SHARINGS};
 use crate::support::{self, Column};
-use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared};
+use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared, Threads};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
@@ -99,7 +100,9 @@ impl Engine for FlowEngine {
             guided = Guided::of(scenario).map_err(|error| refusals.push(analysis::refuse(error))).ok().flatten();
         }
         match options {
-            Some((options, sharing)) if refusals.is_empty() => Ok(Box::new(Flows { scenario, options, sharing, guided })),
+            Some((options, sharing)) if refusals.is_empty() => {
+                Ok(Box::new(Flows { scenario, options, sharing, guided, threads: Threads::new(1) }))
+            }
             _ => Err(refusals),
         }
     }
@@ -112,6 +115,8 @@ struct Flows<'s> {
     sharing: Model,
     /// What routers guess, if they predict.
     guided: Option<Arc<Guided>>,
+    /// Those that it may use.
+    threads: Threads,
 }
 
 impl Prepared for Flows<'_> {
@@ -128,8 +133,18 @@ impl Prepared for Flows<'_> {
         if matches!(self.sharing, Model::Arbitrated) { ARBITRATED_SLOWNESS } else { 1.0 }
     }
 
+    /// One that runs the events and one that goes ahead: more of these are faster at the beginning only.
+    fn useful_threads(&self) -> usize {
+        1 + usize::from(matches!(self.sharing, Model::Levels(_)) && scouts::are_worth_it(self.scenario))
+    }
+
+    fn use_threads(&mut self, threads: Threads) -> Result<(), Refusal> {
+        self.threads = threads;
+        Ok(())
+    }
+
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let Self { scenario, options, sharing, guided } = *self;
+        let Self { scenario, options, sharing, guided, threads } = *self;
         if let Some(machine) = packets::machine(scenario) {
             return packets::run(scenario, machine, options.latency, controller);
         }
@@ -141,7 +156,9 @@ impl Prepared for Flows<'_> {
         let on_guessed_paths = guided.as_ref().filter(|guided| guided.changes_paths()).map(|guided| guided.scenario(scenario));
         let scenario = on_guessed_paths.as_ref().unwrap_or(scenario);
         let predictions = guided.map(|guided| Predictions::new(scenario, guided));
-        Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).run(controller)
+        with_scouts(scenario, &threads, |scouts| {
+            Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).with_scouts(scouts).run(controller)
+        })
     }
 }
 

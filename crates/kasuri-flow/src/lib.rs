@@ -18,6 +18,7 @@ mod path_cache;
 mod path_prefetch;
 mod paths;
 mod predictions;
+mod scouts;
 mod sharing;
 mod statistics;
 mod steps;

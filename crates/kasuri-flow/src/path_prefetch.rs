@@ -4,7 +4,8 @@
 
 use crate::graph::Graph;
 use crate::paths::Walk;
-use kasuri_model::sources::Drawn;
+use kasuri_model::scenario::Scenario;
+use kasuri_model::sources::{Drawn, Forecast};
 
 /// Nothing prepared.
 const NONE: u32 = u32::MAX;
@@ -13,7 +14,14 @@ const NONE: u32 = u32::MAX;
 pub(crate) const MOST: usize = 96;
 
 /// Terminals of a network that is large enough: with 4,096 it takes a twentieth longer than without.
-pub(crate) const LEAST_TERMINALS: u32 = 8192;
+const LEAST_TERMINALS: u32 = 8192;
+
+/// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network
+/// everything is near at hand, and nothing gained.
+pub(crate) fn may_look_ahead(scenario: &Scenario) -> bool {
+    let is_large = scenario.network.terminal_count() >= LEAST_TERMINALS;
+    is_large && Forecast::is_possible(scenario) && !scenario.routing.observes_congestion()
+}
 
 /// A message with its path: injection, between routers, ejection.
 #[derive(Clone, Debug)]

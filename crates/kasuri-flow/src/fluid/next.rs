@@ -137,14 +137,22 @@ impl Fluid<'_> {
         walks.push(self.walk(source, &drawn));
         drawns.push(drawn);
         self.add_followers(source, &mut walks, &mut drawns);
-        let graph = &self.rates.graph;
-        self.routes.paths.find(self.scenario, &mut walks, &|channel| graph.occupancy(channel))?;
+        self.find_paths(&mut walks)?;
         self.fetch(&walks);
         for (walk, drawn) in walks.drain(..).zip(drawns.drain(..)) {
             self.routes.prefetch.put(walk.request.source.0, Prepared { drawn, channels: walk.channels });
         }
         (self.routes.prefetch.walks, self.routes.prefetch.drawns) = (walks, drawns);
         Ok(self.routes.prefetch.take(source.0))
+    }
+
+    /// The paths of messages that are prepared together.
+    fn find_paths(&mut self, walks: &mut [Walk]) -> Result<(), EngineError> {
+        if self.routes.scouts.as_mut().is_some_and(|scouts| scouts.give_paths(walks)) {
+            return Ok(());
+        }
+        let graph = &self.rates.graph;
+        self.routes.paths.find(self.scenario, walks, &|channel| graph.occupancy(channel))
     }
 
     fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
@@ -154,7 +162,10 @@ impl Fluid<'_> {
         if !self.sources_send() {
             return None;
         }
-        let drawn = self.open.sources.draw(self.scenario, source, self.now)?;
+        let drawn = match &mut self.routes.scouts {
+            Some(scouts) => scouts.draw(&mut self.open.sources, source, self.now)?,
+            None => self.open.sources.draw(self.scenario, source, self.now)?,
+        };
         if drawn.is_reply
             && self.open.sources.begin_answer(self.scenario, &drawn, source, self.now as u64)
             && self.workload.agenda.is_none()
@@ -194,6 +205,7 @@ impl Fluid<'_> {
         } else {
             self.routes.prefetch.list_next(&self.rates.graph, self.now, source.0, &mut soon);
         }
+        self.fetch_scouted(&soon);
         for &flow in &soon {
             self.open.sources.fetch(flow);
             self.rates.graph.fetch_flow(flow);
@@ -214,6 +226,13 @@ impl Fluid<'_> {
         }
         soon.clear();
         self.routes.prefetch.soon = soon;
+    }
+
+    /// Fetches what others have found of the next messages of these terminals.
+    fn fetch_scouted(&self, soon: &[u32]) {
+        if let Some(scouts) = &self.routes.scouts {
+            soon.iter().for_each(|&flow| scouts.fetch(flow));
+        }
     }
 
     /// Fetches what messages will touch when they begin.

@@ -4,9 +4,10 @@ use crate::cohort::Cohort;
 use crate::counts::{Counts, Ends};
 use crate::graph::{Bandwidth, Graph};
 use crate::heap::Heap;
-use crate::path_prefetch::{self, PathPrefetch};
+use crate::path_prefetch::{PathPrefetch, may_look_ahead};
 use crate::paths::{self, Paths};
 use crate::predictions::Predictions;
+use crate::scouts::Scouts;
 use crate::sharing::Sharing;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::sources::Sources;
@@ -79,6 +80,8 @@ pub(super) struct Rates {
 pub(super) struct Routes {
     pub(super) paths: Paths,
     pub(super) prefetch: PathPrefetch,
+    /// Who draws messages and finds their paths on other threads; only where they are prepared ahead.
+    pub(super) scouts: Option<Scouts>,
     /// What routers that predict save.
     pub(super) predictions: Option<Predictions>,
     /// Do heads take time through routers and channels?
@@ -138,7 +141,7 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             rounds: 0,
             rates: Rates::new(scenario, sharing, by_equal_shares, workload.agenda.is_some()),
-            routes: Routes { paths: Paths::new(scenario), prefetch, predictions, with_latency },
+            routes: Routes { paths: Paths::new(scenario), prefetch, scouts: None, predictions, with_latency },
             open: OpenTraffic {
                 sources: Sources::new(scenario),
                 classes: scenario.classes.len() as u8,
@@ -150,6 +153,12 @@ impl<'a> Fluid<'a> {
             counts: Counts::new(scenario),
             ends: Ends::new(scenario),
         }
+    }
+
+    /// With scouts who go ahead, if there are any.
+    pub(crate) fn with_scouts(mut self, scouts: Option<Scouts>) -> Self {
+        self.routes.scouts = scouts;
+        self
     }
 }
 
@@ -202,15 +211,6 @@ impl Sending {
             outstanding: 0,
         }
     }
-}
-
-/// May messages be drawn, and their paths be found, before they begin? Batches of one class do not depend on when. Of a small network
-/// everything is near at hand, and nothing gained.
-fn may_look_ahead(scenario: &Scenario) -> bool {
-    let is_simple = scenario.workload.is_none() && scenario.classes.len() == 1 && scenario.classes[0].reply.is_none();
-    let has_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some());
-    let is_large = scenario.network.terminal_count() >= path_prefetch::LEAST_TERMINALS;
-    is_large && is_simple && !has_windows && scenario.has_only_batches() && !scenario.routing.observes_congestion()
 }
 
 /// The bandwidth of these channels.

@@ -2,3 +2,4 @@
 
 mod analysis;
 mod arbitrated;
+mod threads;
