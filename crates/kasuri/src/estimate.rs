@@ -80,14 +80,27 @@ impl Kind {
 /// are worth it 1.5 to 2 times as fast, 1.67 times in the middle.
 const SERIAL_PART: f64 = 0.2;
 
-/// The time of a run on so many threads, over that on one.
-pub fn part_of_time(threads: usize) -> f64 {
-    SERIAL_PART + (1.0 - SERIAL_PART) / threads.max(1) as f64
-}
+/// The time of flows on several threads, and their processor time, over those on one: further threads only find paths, and sleep otherwise.
+const FLOWS_ON_THREADS: f64 = 0.85;
+const PROCESSOR_TIME_OF_FLOWS: f64 = 1.15;
 
-/// The processor time of a run on so many threads, over that on one: those that wait use some as well.
-pub fn part_of_processor_time(threads: usize) -> f64 {
-    threads.max(1) as f64 * part_of_time(threads)
+impl Kind {
+    /// The time of a run on so many threads, over that on one.
+    pub fn part_of_time(self, threads: usize) -> f64 {
+        match self {
+            _ if threads <= 1 => 1.0,
+            Self::Flow => FLOWS_ON_THREADS,
+            _ => SERIAL_PART + (1.0 - SERIAL_PART) / threads as f64,
+        }
+    }
+
+    /// The processor time of a run on so many threads, over that on one: those that wait use some as well.
+    pub fn part_of_processor_time(self, threads: usize) -> f64 {
+        match self {
+            Self::Flow if threads > 1 => PROCESSOR_TIME_OF_FLOWS,
+            _ => threads.max(1) as f64 * self.part_of_time(threads),
+        }
+    }
 }
 
 /// Packets that an answer of a precision needs, over the square of the precision: batches of correlated latencies need more than
@@ -455,10 +468,13 @@ mod tests {
     /// By the middle of what was measured: on two threads 1.67 times as fast, for a fifth more of processor time.
     #[test]
     fn threads_take_less_time_and_more_processor_time() {
-        assert_eq!((part_of_time(1), part_of_processor_time(1)), (1.0, 1.0));
-        assert!((1.0 / part_of_time(2) - 1.67).abs() < 0.01);
-        assert!((part_of_processor_time(2) - 1.2).abs() < 1e-12);
-        assert!(part_of_time(4) < part_of_time(2) && part_of_time(1000) > 0.2);
+        let cycles = Kind::FlitCycles;
+        assert_eq!((cycles.part_of_time(1), cycles.part_of_processor_time(1)), (1.0, 1.0));
+        assert!((1.0 / cycles.part_of_time(2) - 1.67).abs() < 0.01);
+        assert!((cycles.part_of_processor_time(2) - 1.2).abs() < 1e-12);
+        assert!(cycles.part_of_time(4) < cycles.part_of_time(2) && cycles.part_of_time(1000) > 0.2);
+        assert_eq!((Kind::Flow.part_of_time(1), Kind::Flow.part_of_processor_time(1)), (1.0, 1.0));
+        assert!(Kind::Flow.part_of_time(2) > cycles.part_of_time(2));
     }
 
     /// As measured (k-ary 3-trees, uniform 0.2, vector layout): 21 ns in small networks, 59 of 1.6 million channels, 66 of 6 million.

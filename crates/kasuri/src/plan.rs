@@ -19,7 +19,7 @@ pub(crate) use run_executor::panic_text;
 pub(crate) use wait_graph::WaitGraph;
 
 use crate::cost::resident_memory_mib;
-use crate::estimate::{Costs, Measured, Work, part_of_processor_time};
+use crate::estimate::{Costs, Measured, Work};
 use crate::input::KNOWN;
 use crate::measure::controller;
 use crate::results::{PEAK_MEMORY, RowHead, RunRow, Vector};
@@ -71,7 +71,7 @@ pub struct RunOptions {
 pub fn seconds_of_runs(costs: &Costs, works: &[Work], jobs: Option<usize>, threads: Option<usize>) -> f64 {
     let mut longest_first: Vec<&Work> = works.iter().collect();
     longest_first.sort_by(|one, other| other.order(one));
-    let runs: Vec<(f64, usize)> = longest_first.into_iter().map(|work| (costs.seconds(work), work.threads as usize)).collect();
+    let runs: Vec<_> = longest_first.into_iter().map(|work| (costs.seconds(work), work.threads as usize, work.kind)).collect();
     seconds_together(&Cores::new(runs.len(), jobs, threads, available_cores()), &runs)
 }
 
@@ -343,7 +343,8 @@ impl<'a> Plan<'a> {
             {
                 peak = if row.number(PEAK_MEMORY) > peak { row.number(PEAK_MEMORY) } else { peak };
                 // Estimates are of one thread.
-                summary.measured.push(Measured { work: planned.work, seconds: seconds / part_of_processor_time(*threads) });
+                let seconds = seconds / planned.work.kind.part_of_processor_time(*threads);
+                summary.measured.push(Measured { work: planned.work, seconds });
             }
             summary.add((end, message));
         }

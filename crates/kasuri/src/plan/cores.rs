@@ -1,6 +1,6 @@
 //! Who has how many of the cores: runs come first, and where fewer runs than cores are left, a run gets several.
 
-use crate::estimate::part_of_time;
+use crate::estimate::Kind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The cores that the runs of an experiment may use.
@@ -62,12 +62,13 @@ impl Cores {
     }
 }
 
-/// How long runs take together, s, that begin in this order: of each its processor time on one thread, and the threads that it is worth.
-pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize)]) -> f64 {
+/// How long runs take together, s, that begin in this order: of each its processor time on one thread, the threads that it is worth,
+/// and its kind.
+pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f64 {
     let jobs = cores.jobs();
     let mut busy: Vec<(f64, Begun<'_>, Lent<'_>)> = Vec::new();
     let (mut now, mut last) = (0.0, 0.0f64);
-    for &(seconds, useful) in runs {
+    for &(seconds, useful, kind) in runs {
         if busy.len() == jobs
             && let Some(first) = (0..jobs).min_by(|&one, &other| busy[one].0.total_cmp(&busy[other].0))
         {
@@ -75,7 +76,7 @@ pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize)]) -> f64 {
         }
         let begun = cores.begin_run();
         let lent = cores.lend(useful);
-        let end = now + seconds * part_of_time(lent.threads());
+        let end = now + seconds * kind.part_of_time(lent.threads());
         last = last.max(end);
         busy.push((end, begun, lent));
     }
@@ -148,17 +149,21 @@ mod tests {
     /// One run is faster on two cores; many short ones share them, and the last, long one has both.
     #[test]
     fn the_time_of_runs_takes_their_threads_into_account() {
-        let together =
-            |jobs, threads, available, runs: &[(f64, usize)]| seconds_together(&Cores::new(runs.len(), jobs, threads, available), runs);
+        let of_kind = |kind, jobs, threads, available, runs: &[(f64, usize)]| {
+            let runs: Vec<_> = runs.iter().map(|&(seconds, useful)| (seconds, useful, kind)).collect();
+            seconds_together(&Cores::new(runs.len(), jobs, threads, available), &runs)
+        };
+        let together = |jobs, threads, available, runs: &[(f64, usize)]| of_kind(Kind::FlitCycles, jobs, threads, available, runs);
         let one = [(100.0, 50)];
         assert_eq!(together(None, None, 1, &one), 100.0);
-        assert_eq!(together(None, None, 2, &one), 100.0 * part_of_time(2));
+        assert_eq!(together(None, None, 2, &one), 100.0 * Kind::FlitCycles.part_of_time(2));
         assert_eq!(together(None, Some(1), 2, &one), 100.0);
         assert_eq!(together(None, None, 2, &[(100.0, 1)]), 100.0, "a small run is not worth a second thread");
         assert_eq!(together(None, None, 2, &[(100.0, 50); 4]), 200.0);
         assert_eq!(together(Some(1), None, 2, &[(100.0, 50); 4]), 400.0);
         assert_eq!(together(None, None, 2, &[(100.0, 50), (40.0, 50), (30.0, 50)]), 100.0);
         assert_eq!(together(None, None, 2, &[]), 0.0);
+        assert_eq!(of_kind(Kind::Flow, None, None, 2, &one), 100.0 * Kind::Flow.part_of_time(2));
     }
 
     proptest! {
