@@ -208,9 +208,9 @@ impl MaskAllocator {
         }
     }
 
-    /// Pointers move one beyond the partner.
+    /// A pair is matched, here or because nobody else asks: pointers move one beyond the partner.
     #[inline(always)]
-    fn match_pair(&mut self, row: u32, column: u32) {
+    pub(crate) fn match_pair(&mut self, row: u32, column: u32) {
         self.row_pointer[row as usize] = column as u8 + 1;
         self.column_pointer[column as usize] = row as u8 + 1;
     }

@@ -60,12 +60,16 @@ impl Masks {
         MaskAllocator::has_room::<Places>(channels) && MaskAllocator::has_room::<u64>(switch) && virtual_channels <= u64::BITS
     }
 
-    /// A virtual channel of a port within the router bids for another port, unless a kept path is in the way. `columns`: outputs of the
-    /// router's switch.
+    /// Input and output of the switch by which a virtual channel of a port within the router sends to another port.
     #[inline(always)]
-    fn bid(&mut self, from: u32, vc: u32, to: u32, columns: u32) {
+    fn pair(&self, from: u32, vc: u32, to: u32) -> (u32, u32) {
         let row = from * self.input_speedup + self.input_of_channel[vc as usize];
-        let column = to * self.output_speedup + self.output_of_port[from as usize];
+        (row, to * self.output_speedup + self.output_of_port[from as usize])
+    }
+
+    /// A virtual channel bids for a pair of the switch, unless a kept path is in the way. `columns`: outputs of the router's switch.
+    #[inline(always)]
+    fn bid(&mut self, (row, column): (u32, u32), vc: u32, columns: u32) {
         if (self.taken_rows >> row | self.taken_columns >> column) & 1 == 1 {
             return;
         }
@@ -73,6 +77,22 @@ impl Masks {
         let before = if self.requests.add(row, column) { 0 } else { *bidding };
         *bidding = before | 1 << vc;
     }
+}
+
+/// What a virtual channel that may bid for the switch finds in a step.
+enum Standing {
+    /// It has no flit, no output or no credit: an arrival or a credit notes it again. Room in shared buffers comes from other packets, too.
+    Nothing {
+        may_bid: bool,
+    },
+    /// Its flit waits for a later step.
+    Early,
+    /// Its channel, or a place behind the switch, is to be had from a cycle on.
+    Waits(u64),
+    Bids {
+        slot: u32,
+        output: u32,
+    },
 }
 
 impl<M: VcMask> Tile<'_, Full<M>> {
@@ -88,16 +108,11 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if !at_once {
             self.compute_routes(number, step);
         }
-        let keeps = !self.layout.units[number].kept.is_empty();
-        if keeps {
+        if !self.layout.units[number].kept.is_empty() {
             self.note_kept_paths(number, now, masks);
+            asked = true;
         }
-        asked |= self.allocate_crossing_on_masks(number, step, now, masks) || keeps;
-        if keeps {
-            (masks.taken_rows, masks.taken_columns) = (0, 0);
-            self.traverse_all(number, step, now);
-        }
-        self.cross_granted(number, step, now, masks);
+        asked |= self.cross_on_masks(number, step, now, masks);
         // Who has just got a virtual channel has asked for it.
         asked || self.has_heads_to_come(number, step)
     }
@@ -148,28 +163,81 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         true
     }
 
-    /// Flits with a virtual channel and a credit bid for the switch. Did any? `masks.granted` holds who won.
+    /// How a virtual channel that may bid for the switch stands, by its number within the router.
+    #[inline(always)]
+    fn standing(&self, first: u32, place: u32, step: u64, now: u64, masks: &Masks) -> Standing {
+        let slot = first + masks.slot_of_place[place as usize];
+        let InputVc { output, flits, ready, .. } = self.layout.input[slot];
+        if output == NONE || flits == 0 || self.room(output) == 0 {
+            return Standing::Nothing { may_bid: output != NONE && flits != 0 && self.buffers.shared.is_some() };
+        }
+        debug_assert!(self.has_room_for_rest(slot), "a packet that waits as a whole has a virtual channel with room for all of it");
+        if ready > step {
+            return Standing::Early;
+        }
+        match self.place_from(output >> M::SHIFT, now) {
+            from if from <= now => Standing::Bids { slot, output },
+            from => Standing::Waits(from),
+        }
+    }
+
+    /// Flits with a virtual channel and a credit bid for the switch, and who wins crosses. Did any bid?
+    fn cross_on_masks(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
+        let may_bid = self.layout.units[number].may_bid;
+        if may_bid & may_bid.wrapping_sub(1) == 0 && masks.taken_rows == 0 {
+            return may_bid != 0 && self.cross_alone(number, may_bid.trailing_zeros(), step, now, masks);
+        }
+        let asked = self.allocate_crossing_on_masks(number, step, now, masks);
+        if masks.taken_rows != 0 {
+            (masks.taken_rows, masks.taken_columns) = (0, 0);
+            self.traverse_all(number, step, now);
+        }
+        if asked {
+            self.cross_granted(number, step, now, masks);
+        }
+        asked
+    }
+
+    /// The only virtual channel that may bid has what it bids for.
+    fn cross_alone(&mut self, number: usize, place: u32, step: u64, now: u64, masks: &Masks) -> bool {
+        let first = self.layout.units[number].base << M::SHIFT;
+        let standing = self.standing(first, place, step, now, masks);
+        let unit = &mut self.layout.units[number];
+        unit.due = NEVER;
+        match standing {
+            Standing::Nothing { may_bid } => unit.may_bid &= Places::from(may_bid) << place,
+            Standing::Early => {}
+            Standing::Waits(from) => unit.due = from,
+            Standing::Bids { slot, output } => {
+                let (from, vc) = (slot - first, slot & (M::BITS - 1));
+                let (row, column) = masks.pair(from >> M::SHIFT, vc, (output - first) >> M::SHIFT);
+                if let Allocators::OnMasks { switch, .. } = &mut unit.allocators {
+                    switch.match_pair(row, column);
+                }
+                self.statistics.flit_hops += 1;
+                self.cross(number, slot, row, step, now);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Flits bid for the switch. Did any? `masks.granted` holds who won.
     fn allocate_crossing_on_masks(&mut self, number: usize, step: u64, now: u64, masks: &mut Masks) -> bool {
         masks.requests.clear();
         masks.granted.clear();
         let Unit { base, ports, may_bid, .. } = self.layout.units[number];
-        let columns = ports * masks.output_speedup;
+        let (first, columns) = (base << M::SHIFT, ports * masks.output_speedup);
         let (mut due, mut bidders) = (NEVER, may_bid);
         for place in members(may_bid) {
-            let slot = (base << M::SHIFT) + masks.slot_of_place[place as usize];
-            let InputVc { output, flits, ready, .. } = self.layout.input[slot];
-            if output == NONE || flits == 0 || self.room(output) == 0 {
-                // An arrival or a credit notes it again; room in shared buffers comes from other packets, too.
-                if output == NONE || flits == 0 || self.buffers.shared.is_none() {
-                    bidders &= !(1 << place);
-                }
-                continue;
-            }
-            debug_assert!(self.has_room_for_rest(slot), "a packet that waits as a whole has a virtual channel with room for all of it");
-            if ready <= step {
-                match self.place_from(output >> M::SHIFT, now) {
-                    from if from <= now => masks.bid((slot >> M::SHIFT) - base, slot & (M::BITS - 1), (output >> M::SHIFT) - base, columns),
-                    from => due = due.min(from),
+            match self.standing(first, place, step, now, masks) {
+                Standing::Nothing { may_bid: false } => bidders &= !(1 << place),
+                Standing::Nothing { may_bid: true } | Standing::Early => {}
+                Standing::Waits(from) => due = due.min(from),
+                Standing::Bids { slot, output } => {
+                    let vc = slot & (M::BITS - 1);
+                    let pair = masks.pair((slot - first) >> M::SHIFT, vc, (output - first) >> M::SHIFT);
+                    masks.bid(pair, vc, columns);
                 }
             }
         }
