@@ -57,10 +57,12 @@ miri() {
 
 # The standard library is compiled with the sanitizer, too: it would not see what its locks order, otherwise.
 sanitize() {
+    package=$1
+    shift
     host=$(rustc "+$nightly" -vV | sed -n 's/^host: //p')
     RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 \
-        cargo "+$nightly" test --locked --package kasuri-flit --target-dir "$target/tsan" -Zbuild-std --target "$host" \
-        --config profile.dev.opt-level=1 --config profile.dev.package.kasuri-flit.opt-level=1 "$@"
+        cargo "+$nightly" test --locked --package "$package" --target-dir "$target/tsan" -Zbuild-std --target "$host" \
+        --config profile.dev.opt-level=1 --config "profile.dev.package.$package.opt-level=1" "$@"
 }
 
 has_nightly || install_nightly
@@ -68,5 +70,6 @@ check "compiling the models" cargo build --manifest-path validation/threads/Carg
 check "Loom, the orders of a team's threads" loom
 check "Miri, a team of threads" miri 8 --lib team::
 check "Miri, a run of two threads" miri 1 --test suite tiles::two_threads
-check "ThreadSanitizer, runs in tiles" sanitize --test suite tiles::
+check "ThreadSanitizer, runs in tiles" sanitize kasuri-flit --test suite tiles::
+check "ThreadSanitizer, flows with scouts" sanitize kasuri-flow --test suite threads::
 [ -z "$failed" ]
