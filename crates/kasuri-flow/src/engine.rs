@@ -28,6 +28,9 @@ const CHANNEL_BYTES: u64 = 50;
 const TERMINAL_BYTES: u64 = 250;
 const CLASS_BYTES: u64 = 120;
 
+/// The same of what scouts know of a terminal, where they go ahead without being asked for: its place on their board and its draws.
+const SCOUTED_BYTES: u64 = 120;
+
 /// How many times as long as equal shares arbitrated flows take: some ten parcels of a message on some six channels.
 const ARBITRATED_SLOWNESS: f64 = 20.0;
 
@@ -126,7 +129,9 @@ impl Prepared for Flows<'_> {
         if matches!(self.sharing, Model::Arbitrated) {
             return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
         }
-        CHANNEL_BYTES * channels + (TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network)) * terminals
+        let of_scouts = if scouts::are_worth_it(self.scenario) { SCOUTED_BYTES } else { 0 };
+        let of_terminal = TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network) + of_scouts;
+        CHANNEL_BYTES * channels + of_terminal * terminals
     }
 
     fn slowness(&self) -> f64 {

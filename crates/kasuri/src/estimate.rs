@@ -85,6 +85,11 @@ const FLOWS_ON_THREADS: f64 = 0.85;
 const PROCESSOR_TIME_OF_FLOWS: f64 = 1.15;
 
 impl Kind {
+    /// Does a run get as many threads as is said, whether they are worth it or not?
+    pub fn takes_any_threads(self) -> bool {
+        !matches!(self, Self::Analysis | Self::Flow)
+    }
+
     /// The time of a run on so many threads, over that on one.
     pub fn part_of_time(self, threads: usize) -> f64 {
         match self {

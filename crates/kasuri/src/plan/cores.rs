@@ -50,13 +50,15 @@ impl Cores {
         Begun { cores: self }
     }
 
-    /// Lends threads to a run that has begun and would be faster with so many, until what is returned is dropped.
-    pub(super) fn lend(&self, useful: usize) -> Lent<'_> {
+    /// Lends threads to a run that has begun and would be faster with so many, until what is returned is dropped. Does it take more, too, if
+    /// that is what was said?
+    pub(super) fn lend(&self, useful: usize, takes_more: bool) -> Lent<'_> {
         let mut now = self.lock();
         let at_a_time = self.jobs.min(now.running + now.left).max(1);
         let share = self.budget / at_a_time;
         let idle = self.budget.saturating_sub(now.running + now.further);
-        let further = self.most.unwrap_or(useful).min(share).saturating_sub(1).min(idle);
+        let wanted = self.most.map_or(useful, |most| if takes_more { most } else { most.min(useful) });
+        let further = wanted.min(share).saturating_sub(1).min(idle);
         now.further += further;
         Lent { cores: self, further }
     }
@@ -75,7 +77,7 @@ pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f6
             now = busy.swap_remove(first).0;
         }
         let begun = cores.begin_run();
-        let lent = cores.lend(useful);
+        let lent = cores.lend(useful, kind.takes_any_threads());
         let end = now + seconds * kind.part_of_time(lent.threads());
         last = last.max(end);
         busy.push((end, begun, lent));
@@ -121,7 +123,7 @@ mod tests {
     /// The threads of so many runs that all begin before any ends.
     fn threads(cores: &Cores, runs: usize, useful: usize) -> Vec<usize> {
         let begun: Vec<Begun<'_>> = (0..runs).map(|_| cores.begin_run()).collect();
-        let lent: Vec<Lent<'_>> = begun.iter().map(|_| cores.lend(useful)).collect();
+        let lent: Vec<Lent<'_>> = begun.iter().map(|_| cores.lend(useful, true)).collect();
         lent.iter().map(Lent::threads).collect()
     }
 
@@ -144,6 +146,13 @@ mod tests {
         assert_eq!(Cores::new(9, Some(16), Some(8), 16).jobs(), 2);
         assert_eq!(Cores::new(9, None, Some(64), 16).jobs(), 1);
         assert_eq!(threads(&Cores::new(9, None, Some(64), 16), 1, 1), [16]);
+    }
+
+    /// Flows do not get slower by threads that they have no use for.
+    #[test]
+    fn a_run_that_takes_no_more_than_it_can_use_gets_no_more() {
+        let lent = |most, useful| Cores::new(1, None, Some(most), 16).lend(useful, false).threads();
+        assert_eq!([lent(8, 1), lent(8, 2), lent(1, 2)], [1, 2, 1]);
     }
 
     /// One run is faster on two cores; many short ones share them, and the last, long one has both.
@@ -184,7 +193,7 @@ mod tests {
             while left > 0 || !begun.is_empty() {
                 if left > 0 && begun.len() < cores.jobs {
                     let run = cores.begin_run();
-                    let lent = cores.lend(useful[left % useful.len()]);
+                    let lent = cores.lend(useful[left % useful.len()], left % 2 == 0);
                     sum += lent.threads();
                     prop_assert!(sum <= most, "{sum} threads on {most} cores");
                     begun.push((run, lent));

@@ -271,7 +271,7 @@ impl<'a> RunExecutor<'a> {
         let mut controller = controller(&study);
         let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
         let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
-        let lent = self.cores.lend(prepared.useful_threads());
+        let lent = self.cores.lend(prepared.useful_threads(), engine.method() == Method::Cycles);
         let binding = Binding::of(lent.threads());
         if lent.threads() > 1 {
             prepared.use_threads(binding.bind(meter.threads(lent.threads()))).map_err(EngineError::from)?;
