@@ -87,7 +87,7 @@ def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
     pattern = r"\bstd::(fs|io|thread|time|env|process|net)\b|\be?print(ln)?!|\bdbg!"
     # One simulation may have several threads: of flits one file has them, and takes them from another; of flows one file.
     found = {place.split(":")[0] for place in places(pattern, *(f"{crate}/src" for crate in SIMULATING))}
-    assert found == {"kasuri-flit/src/sync.rs", "kasuri-flow/src/scouts.rs"}
+    assert found == {"kasuri-flit/src/sync.rs", "kasuri-flow/src/scout.rs"}
     users = {place.split(":")[0] for place in places(r"\bcrate::sync\b|\bsuper::sync\b", "kasuri-flit/src")}
     assert users == {"kasuri-flit/src/team.rs"}
 

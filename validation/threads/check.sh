@@ -71,5 +71,5 @@ check "Loom, the orders of a team's threads" loom
 check "Miri, a team of threads" miri 8 --lib team::
 check "Miri, a run of two threads" miri 1 --test suite tiles::two_threads
 check "ThreadSanitizer, runs in tiles" sanitize kasuri-flit --test suite tiles::
-check "ThreadSanitizer, flows with scouts" sanitize kasuri-flow --test suite threads::
+check "ThreadSanitizer, flows with a scout" sanitize kasuri-flow --test suite threads::
 [ -z "$failed" ]

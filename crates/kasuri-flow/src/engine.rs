@@ -5,7 +5,7 @@ use crate::arbitrated::{self, Grain, Mechanism};
 use crate::fluid::Fluid;
 use crate::packets;
 use crate::predictions::Predictions;
-use crate::scouts::{self, with_scouts};
+use crate::scout::{self, with_scout};
 use crate::sharing::{self, Model, SHARINGS};
 use crate::support::{self, Column};
 use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Method, Outcome, Prepared, Threads};
@@ -28,7 +28,7 @@ const CHANNEL_BYTES: u64 = 50;
 const TERMINAL_BYTES: u64 = 250;
 const CLASS_BYTES: u64 = 120;
 
-/// The same of what scouts know of a terminal, where they go ahead without being asked for: its place on their board and its draws.
+/// The same of what a scout knows of a terminal: its place on the board and its draws.
 const SCOUTED_BYTES: u64 = 120;
 
 /// How many times as long as equal shares arbitrated flows take: some ten parcels of a message on some six channels.
@@ -129,8 +129,8 @@ impl Prepared for Flows<'_> {
         if matches!(self.sharing, Model::Arbitrated) {
             return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
         }
-        let of_scouts = if scouts::are_worth_it(self.scenario) { SCOUTED_BYTES } else { 0 };
-        let of_terminal = TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network) + of_scouts;
+        let of_scout = if scout::is_worth_it(self.scenario) { SCOUTED_BYTES } else { 0 };
+        let of_terminal = TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network) + of_scout;
         CHANNEL_BYTES * channels + of_terminal * terminals
     }
 
@@ -138,9 +138,9 @@ impl Prepared for Flows<'_> {
         if matches!(self.sharing, Model::Arbitrated) { ARBITRATED_SLOWNESS } else { 1.0 }
     }
 
-    /// One that runs the events and one that goes ahead: more of these are faster at the beginning only.
+    /// One that runs the events and one that goes ahead.
     fn useful_threads(&self) -> usize {
-        1 + usize::from(matches!(self.sharing, Model::Levels(_)) && scouts::are_worth_it(self.scenario))
+        1 + usize::from(matches!(self.sharing, Model::Levels(_)) && scout::is_worth_it(self.scenario))
     }
 
     fn use_threads(&mut self, threads: Threads) -> Result<(), Refusal> {
@@ -161,8 +161,8 @@ impl Prepared for Flows<'_> {
         let on_guessed_paths = guided.as_ref().filter(|guided| guided.changes_paths()).map(|guided| guided.scenario(scenario));
         let scenario = on_guessed_paths.as_ref().unwrap_or(scenario);
         let predictions = guided.map(|guided| Predictions::new(scenario, guided));
-        with_scouts(scenario, &threads, |scouts| {
-            Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).with_scouts(scouts).run(controller)
+        with_scout(scenario, &threads, |scouted| {
+            Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).scouted(scouted).run(controller)
         })
     }
 }

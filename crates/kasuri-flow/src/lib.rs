@@ -18,7 +18,7 @@ mod path_cache;
 mod path_prefetch;
 mod paths;
 mod predictions;
-mod scouts;
+mod scout;
 mod sharing;
 mod statistics;
 mod steps;

@@ -8,7 +8,6 @@ use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::Range;
 
 /// Never.
 const NEVER: u64 = u64::MAX;
@@ -79,10 +78,9 @@ pub struct Foreseen {
     pub following: u64,
 }
 
-/// The draws of some terminals' batches, which hang on nothing that happens: for who looks ahead of [`Sources`].
+/// The draws of all terminals' batches, which hang on nothing that happens: for who looks ahead of [`Sources`].
 #[derive(Debug)]
 pub struct Forecast {
-    first: u32,
     creations: Vec<Creations>,
     /// Batches draw no gaps.
     gaps: Stream,
@@ -96,20 +94,19 @@ impl Forecast {
         is_alone && scenario.workload.is_none() && scenario.has_only_batches()
     }
 
-    /// The messages of these terminals, if they can be foreseen.
-    pub fn new(scenario: &Scenario, terminals: Range<u32>) -> Self {
+    /// The messages of a scenario that can be foreseen.
+    pub fn new(scenario: &Scenario) -> Self {
         let mut gaps = scenario.streams.get(Purpose::Creation, 0);
-        let first = terminals.start;
-        let creations = terminals.map(|terminal| {
+        let creations = (0..scenario.network.terminal_count()).map(|terminal| {
             let first = scenario.classes[0].process_at(TerminalId(terminal)).next(0, None, &mut gaps);
             Creations::new(scenario, terminal, first.unwrap_or(NEVER))
         });
-        Self { first, creations: creations.collect(), gaps }
+        Self { creations: creations.collect(), gaps }
     }
 
     /// The next message of a terminal that has not had its last, and its running number.
     pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId) -> (u32, Foreseen) {
-        let (creations, class) = (&mut self.creations[(terminal.0 - self.first) as usize], &scenario.classes[0]);
+        let (creations, class) = (&mut self.creations[terminal.index()], &scenario.classes[0]);
         let serial = creations.index;
         let (message, following) = creations.draw(class, class.process_at(terminal), terminal, &mut self.gaps);
         creations.next = following;

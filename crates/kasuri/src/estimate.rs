@@ -51,7 +51,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(study: &Study, method: Method) -> Self {
+    /// What a run of a study by such an engine is.
+    pub fn of(study: &Study, method: Method) -> Self {
         let open_until_precise = study.measure.cycles.is_none() && !study.scenario.is_closed();
         match method {
             _ if study.scenario.endpoint.is_some() => Self::Endpoint,
@@ -80,7 +81,7 @@ impl Kind {
 /// are worth it 1.5 to 2 times as fast, 1.67 times in the middle.
 const SERIAL_PART: f64 = 0.2;
 
-/// The time of flows on several threads, and their processor time, over those on one: further threads only find paths, and sleep otherwise.
+/// The time of flows on several threads, and their processor time, over those on one: a second one only finds paths, and sleeps otherwise.
 const FLOWS_ON_THREADS: f64 = 0.85;
 const PROCESSOR_TIME_OF_FLOWS: f64 = 1.15;
 

@@ -84,8 +84,8 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Fetches what the first heads of a list will need, which no head before them does.
     #[inline(always)]
     fn prefetch_first_heads(&self, heads: &List) {
-        (0..2 * PREFETCH_DISTANCE).for_each(|position| self.prefetch_slot_of(heads, position));
-        (0..PREFETCH_DISTANCE).for_each(|position| self.prefetch_packet_of(heads, position));
+        (0..heads.len().min(2 * PREFETCH_DISTANCE)).for_each(|position| self.prefetch_slot_of(heads, position));
+        (0..heads.len().min(PREFETCH_DISTANCE)).for_each(|position| self.prefetch_packet_of(heads, position));
     }
 
     #[inline(always)]

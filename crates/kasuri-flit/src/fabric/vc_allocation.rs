@@ -58,7 +58,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn prefetch_first_requests(&self, ports: &List) {
         if self.parameters.fetches {
-            (0..PREFETCH_DISTANCE).for_each(|position| self.prefetch_request(ports, position));
+            (0..ports.len().min(PREFETCH_DISTANCE)).for_each(|position| self.prefetch_request(ports, position));
         }
     }
 

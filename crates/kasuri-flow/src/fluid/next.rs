@@ -148,7 +148,7 @@ impl Fluid<'_> {
 
     /// The paths of messages that are prepared together.
     fn find_paths(&mut self, walks: &mut [Walk]) -> Result<(), EngineError> {
-        if self.routes.scouts.as_mut().is_some_and(|scouts| scouts.give_paths(walks)) {
+        if self.routes.scouted.as_mut().is_some_and(|scouted| scouted.give_paths(walks)) {
             return Ok(());
         }
         let graph = &self.rates.graph;
@@ -162,8 +162,8 @@ impl Fluid<'_> {
         if !self.sources_send() {
             return None;
         }
-        let drawn = match &mut self.routes.scouts {
-            Some(scouts) => scouts.draw(&mut self.open.sources, source, self.now)?,
+        let drawn = match &mut self.routes.scouted {
+            Some(scouted) => scouted.draw(&mut self.open.sources, source, self.now)?,
             None => self.open.sources.draw(self.scenario, source, self.now)?,
         };
         if drawn.is_reply
@@ -230,8 +230,8 @@ impl Fluid<'_> {
 
     /// Fetches what others have found of the next messages of these terminals.
     fn fetch_scouted(&self, soon: &[u32]) {
-        if let Some(scouts) = &self.routes.scouts {
-            soon.iter().for_each(|&flow| scouts.fetch(flow));
+        if let Some(scouted) = &self.routes.scouted {
+            soon.iter().for_each(|&flow| scouted.fetch(flow));
         }
     }
 

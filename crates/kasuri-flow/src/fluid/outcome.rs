@@ -67,7 +67,7 @@ impl Fluid<'_> {
         self.hand_over();
         // The vectors of the answer need the room.
         self.note_ends();
-        drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch, self.routes.scouts));
+        drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch, self.routes.scouted));
         let channel_flits = channel_flits(self.scenario, &self.rates.graph, &self.counts.statistics);
         let accepted_flits: Vec<u64> = self.rates.graph.accepted().map(|flits| flits.round() as u64).collect();
         drop(self.rates.graph);

@@ -7,7 +7,7 @@ use crate::heap::Heap;
 use crate::path_prefetch::{PathPrefetch, may_look_ahead};
 use crate::paths::{self, Paths};
 use crate::predictions::Predictions;
-use crate::scouts::Scouts;
+use crate::scout::Scouted;
 use crate::sharing::Sharing;
 use kasuri_model::scenario::Scenario;
 use kasuri_model::sources::Sources;
@@ -80,8 +80,8 @@ pub(super) struct Rates {
 pub(super) struct Routes {
     pub(super) paths: Paths,
     pub(super) prefetch: PathPrefetch,
-    /// Who draws messages and finds their paths on other threads; only where they are prepared ahead.
-    pub(super) scouts: Option<Scouts>,
+    /// What another thread has drawn and found of messages; only where they are prepared ahead.
+    pub(super) scouted: Option<Scouted>,
     /// What routers that predict save.
     pub(super) predictions: Option<Predictions>,
     /// Do heads take time through routers and channels?
@@ -141,7 +141,7 @@ impl<'a> Fluid<'a> {
             now: 0.0,
             rounds: 0,
             rates: Rates::new(scenario, sharing, by_equal_shares, workload.agenda.is_some()),
-            routes: Routes { paths: Paths::new(scenario), prefetch, scouts: None, predictions, with_latency },
+            routes: Routes { paths: Paths::new(scenario), prefetch, scouted: None, predictions, with_latency },
             open: OpenTraffic {
                 sources: Sources::new(scenario),
                 classes: scenario.classes.len() as u8,
@@ -155,9 +155,9 @@ impl<'a> Fluid<'a> {
         }
     }
 
-    /// With scouts who go ahead, if there are any.
-    pub(crate) fn with_scouts(mut self, scouts: Option<Scouts>) -> Self {
-        self.routes.scouts = scouts;
+    /// With what a scout finds ahead, if there is one.
+    pub(crate) fn scouted(mut self, scouted: Option<Scouted>) -> Self {
+        self.routes.scouted = scouted;
         self
     }
 }

@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::{PreparedPoint, RunError, RunOptions, seconds_of_runs, shown};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
-use crate::estimate::{Costs, Work};
+use crate::estimate::{Costs, Kind, Work};
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
@@ -271,7 +271,7 @@ impl<'a> RunExecutor<'a> {
         let mut controller = controller(&study);
         let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
         let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
-        let lent = self.cores.lend(prepared.useful_threads(), engine.method() == Method::Cycles);
+        let lent = self.cores.lend(prepared.useful_threads(), Kind::of(&study, engine.method()).takes_any_threads());
         let binding = Binding::of(lent.threads());
         if lent.threads() > 1 {
             prepared.use_threads(binding.bind(meter.threads(lent.threads()))).map_err(EngineError::from)?;

@@ -1,9 +1,9 @@
-//! Threads that draw messages and find their paths before they begin.
+//! A thread that draws messages and finds their paths before they begin.
 //!
-//! What a terminal of a batch sends, and by which path, hangs on nothing that happens. So *scouts* go ahead of the event loop, each for a part
-//! of the terminals, by one message of each. Each terminal has a place on a board, which its scout writes and the event loop reads, in turns:
-//! whose message has been taken is put on a list, and a full list goes to the scout through a queue without locks. The event loop waits only
-//! where it needs a message that is not there yet. It takes every message at the same moment as without scouts: nothing else is different.
+//! What a terminal of a batch sends, and by which path, hangs on nothing that happens. So a *scout* goes ahead of the event loop, by one
+//! message of each terminal. Each terminal has a place on a board, which the scout writes and the event loop reads, in turns: whose message
+//! has been taken is put on a list, and a full list goes to the scout through a queue without locks. The event loop waits only where it needs
+//! a message that is not there yet. It takes every message at the same moment as without a scout: nothing else is different.
 
 use crate::path_prefetch::may_look_ahead;
 use crate::paths::{Paths, Request, Walk};
@@ -15,7 +15,6 @@ use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::network::metrics::hops_from;
 use std::any::Any;
 use std::hint::spin_loop;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,10 +24,7 @@ use std::thread;
 /// Terminals on a full list: to fill one takes the event loop about a hundred times as long as to wake a scout.
 const FULL: usize = 256;
 
-/// Terminals of a scout: of fewer, lists fill too slowly.
-const LEAST_TERMINALS: u32 = 4096;
-
-/// Terminals of a network that is worth a scout: a million take three quarters of the time, 262,144 nine tenths at best.
+/// Terminals of a network that is worth a scout: a million take 0.8 of the time, 262,144 nine tenths at best.
 const WORTH_A_CORE: u32 = 1 << 19;
 
 /// How often the event loop looks at a place on the board before it lets others have its core.
@@ -135,7 +131,7 @@ impl Place<'_> {
     }
 }
 
-/// What all threads see.
+/// What both threads see.
 #[derive(Debug)]
 struct Shared {
     board: Board,
@@ -143,7 +139,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// What a thread needs that goes ahead.
+/// What the thread needs that goes ahead.
 struct Scout<'s> {
     scenario: &'s Scenario,
     forecast: Forecast,
@@ -154,8 +150,8 @@ struct Scout<'s> {
 }
 
 impl<'s> Scout<'s> {
-    fn new(scenario: &'s Scenario, terminals: Range<u32>) -> Self {
-        let (forecast, paths) = (Forecast::new(scenario, terminals), Paths::new(scenario));
+    fn new(scenario: &'s Scenario) -> Self {
+        let (forecast, paths) = (Forecast::new(scenario), Paths::new(scenario));
         Self { scenario, forecast, paths, walks: Vec::new(), foreseen: Vec::new(), unused: Vec::new() }
     }
 
@@ -172,7 +168,7 @@ impl<'s> Scout<'s> {
         for &terminal in terminals {
             self.draw(TerminalId(terminal), board);
         }
-        // A path that is not found is looked for again by who needs it, and says what is wrong: in the same order as without scouts.
+        // A path that is not found is looked for again by who needs it, and says what is wrong: in the same order as without a scout.
         let are_found = self.paths.find(self.scenario, &mut self.walks, &|_| 0).is_ok();
         for (walk, (serial, foreseen)) in self.walks.drain(..).zip(self.foreseen.drain(..)) {
             board.place(walk.request.source.0).put(serial, &foreseen, if are_found { &walk.channels } else { &[] });
@@ -190,55 +186,48 @@ impl<'s> Scout<'s> {
     }
 }
 
-/// The scouts, as the event loop sees them.
+/// The scout, as the event loop sees it.
 #[derive(Debug)]
-pub(crate) struct Scouts {
+pub(crate) struct Scouted {
     shared: Arc<Shared>,
-    /// By scout: a list that is not full, and the queue of those that are.
-    open: Vec<(Vec<u32>, Sender<Vec<u32>>)>,
-    /// Terminals of each scout; the last may have fewer.
-    share: u32,
-    /// What scouts have said that have panicked.
-    panics: Receiver<Box<dyn Any + Send>>,
+    /// A list that is not full, and the queue of those that are.
+    open: Vec<u32>,
+    lists: Sender<Vec<u32>>,
+    /// What the scout has said if it has panicked.
+    panic: Receiver<Box<dyn Any + Send>>,
 }
 
-impl Scouts {
-    fn new(scenario: &Scenario, shared: Arc<Shared>, queues: Vec<Sender<Vec<u32>>>, panics: Receiver<Box<dyn Any + Send>>) -> Self {
-        let terminals = scenario.network.terminal_count();
-        let share = share(terminals, queues.len());
-        let open = queues.into_iter().map(|queue| (Vec::new(), queue)).collect();
-        let mut scouts = Self { shared, open, share, panics };
-        (0..terminals).for_each(|terminal| scouts.want(terminal));
-        scouts
+impl Scouted {
+    fn new(scenario: &Scenario, shared: Arc<Shared>, lists: Sender<Vec<u32>>, panic: Receiver<Box<dyn Any + Send>>) -> Self {
+        let mut scouted = Self { shared, open: Vec::with_capacity(FULL), lists, panic };
+        (0..scenario.network.terminal_count()).for_each(|terminal| scouted.want(terminal));
+        scouted
     }
 
     /// Wants a terminal's next message.
     fn want(&mut self, terminal: u32) {
-        let scout = (terminal / self.share) as usize;
-        let list = &mut self.open[scout].0;
-        list.push(terminal);
-        if list.len() >= FULL {
-            self.send(scout);
+        self.open.push(terminal);
+        if self.open.len() >= FULL {
+            self.send();
         }
     }
 
-    /// Sends the list of a scout, full or not.
-    fn send(&mut self, scout: usize) {
-        let (list, queue) = &mut self.open[scout];
+    /// Sends the list, full or not.
+    fn send(&mut self) {
         // A scout that is gone has said why, and who waits for its messages hears it.
-        let _ = queue.send(std::mem::replace(list, Vec::with_capacity(FULL)));
+        let _ = self.lists.send(std::mem::replace(&mut self.open, Vec::with_capacity(FULL)));
     }
 
     /// Waits until the message of a terminal that has this running number is there.
     #[cold]
     fn wait_for(&mut self, terminal: u32, serial: u32) {
-        self.send((terminal / self.share) as usize);
+        self.send();
         let mut looks = 0;
         while !self.shared.board.place(terminal).has(serial) {
             looks += 1;
             if looks < LOOKS {
                 spin_loop();
-            } else if let Ok(panic) = self.panics.try_recv() {
+            } else if let Ok(panic) = self.panic.try_recv() {
                 resume_unwind(panic);
             } else {
                 thread::yield_now();
@@ -279,56 +268,36 @@ impl Scouts {
     }
 }
 
-impl Drop for Scouts {
+impl Drop for Scouted {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
     }
 }
 
-/// Terminals of each of so many scouts.
-fn share(terminals: u32, scouts: usize) -> u32 {
-    terminals.div_ceil(scouts as u32)
-}
-
 /// Is a scout worth a core that has nothing else to do?
-pub(crate) fn are_worth_it(scenario: &Scenario) -> bool {
+pub(crate) fn is_worth_it(scenario: &Scenario) -> bool {
     may_look_ahead(scenario) && scenario.network.terminal_count() >= WORTH_A_CORE
 }
 
-/// How many scouts may go ahead of a scenario.
-fn most(scenario: &Scenario) -> usize {
-    if may_look_ahead(scenario) { (scenario.network.terminal_count() / LEAST_TERMINALS) as usize } else { 0 }
-}
-
-/// Lets scouts go ahead of some work: as many as are worth it, and as there are threads beside the one that does the work. None if the system
-/// does not give them.
-pub(crate) fn with_scouts<R>(scenario: &Scenario, threads: &Threads, work: impl FnOnce(Option<Scouts>) -> R) -> R {
-    let count = (threads.count - 1).min(most(scenario));
-    if count == 0 {
+/// Lets a scout go ahead of some work, if messages may be looked ahead at and there is a thread beside the one that does the work; none if the
+/// system does not give it.
+pub(crate) fn with_scout<R>(scenario: &Scenario, threads: &Threads, work: impl FnOnce(Option<Scouted>) -> R) -> R {
+    if threads.count < 2 || !may_look_ahead(scenario) {
         return work(None);
     }
-    let terminals = scenario.network.terminal_count();
-    let share = share(terminals, count);
     let shared = Arc::new(Shared { board: Board::new(scenario), is_over: AtomicBool::new(false) });
     thread::scope(|scope| {
-        let (panic, panics) = channel();
-        let start = |number: usize| {
-            let (queue, lists) = channel();
-            let (begin, panic, Threads { at_begin, at_end, .. }) = (number as u32 * share, panic.clone(), threads.clone());
-            let shared = Arc::clone(&shared);
-            let serve = move || {
-                at_begin(number + 1);
-                let range = begin.min(terminals)..(begin + share).min(terminals);
-                let served = catch_unwind(AssertUnwindSafe(|| Scout::new(scenario, range).serve(&lists, &shared)));
-                if let Err(payload) = served {
-                    // Nobody hears it if all is over.
-                    let _ = panic.send(payload);
-                }
-                at_end();
-            };
-            thread::Builder::new().name(format!("kasuri-scout-{number}")).spawn_scoped(scope, serve).map(|_| queue)
+        let ((lists, wanted), (say, panic)) = (channel(), channel());
+        let (board, Threads { at_begin, at_end, .. }) = (Arc::clone(&shared), threads.clone());
+        let serve = move || {
+            at_begin(1);
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| Scout::new(scenario).serve(&wanted, &board))) {
+                // Nobody hears it if all is over.
+                let _ = say.send(payload);
+            }
+            at_end();
         };
-        let queues: Result<Vec<_>, _> = (0..count).map(start).collect();
-        work(queues.ok().map(|queues| Scouts::new(scenario, Arc::clone(&shared), queues, panics)))
+        let scout = thread::Builder::new().name("kasuri-scout".to_owned()).spawn_scoped(scope, serve);
+        work(scout.ok().map(|_| Scouted::new(scenario, shared, lists, panic)))
     })
 }
