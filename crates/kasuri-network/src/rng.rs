@@ -85,7 +85,8 @@ impl Stream {
     /// A uniform number in `[0, 1)` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+        // Signed, since processors convert signed numbers in one instruction.
+        (self.0.next_u64() >> 11) as i64 as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
     /// The number of Bernoulli trials up to and including the first success, 1 or more, by inversion.
@@ -94,7 +95,12 @@ impl Stream {
     #[inline]
     pub fn trials(&mut self, log_failure: f64) -> u64 {
         // 1 - unit() lies in (0, 1], so the logarithm is finite.
-        let trials = 1.0 + ((1.0 - self.unit()).ln() / log_failure).floor();
+        let failures = (1.0 - self.unit()).ln() / log_failure;
+        if failures < 9_007_199_254_740_992.0 {
+            // Not negative, and below 2^53: so the conversion rounds down, and adding 1 is exact.
+            return 1 + failures as i64 as u64;
+        }
+        let trials = 1.0 + failures.floor();
         // A waiting time beyond 2^62 cycles never ends within a run.
         if trials < 4.6e18 { trials as u64 } else { 1 << 62 }
     }

@@ -116,13 +116,19 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.packets.is_damaged(packet) {
             return self.refuse(packet, now);
         }
+        let counted = self.packets.is_counted(&self.statistics.counting, packet);
+        self.deliver(packet, slot, counted, now);
+    }
+
+    /// A packet has arrived as a whole; `counted` among those that are measured.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, packet: u32, slot: u32, counted: bool, now: u64) {
         let record = self.packets[packet as usize];
         debug_assert_eq!(
             record.destination,
             self.parameters.share.terminal(slot >> L::Mask::SHIFT).0,
             "a packet arrives at its destination"
         );
-        let counted = self.packets.is_counted(&self.statistics.counting, packet);
         self.statistics.count_packet(&record, counted, now);
         if record.class < self.packets.origins.first_class {
             self.count_background(packet, now);

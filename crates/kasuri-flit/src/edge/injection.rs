@@ -167,6 +167,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         if self.parameters.periodic && self.terminals.busy_until[terminal] > now {
             return true;
         }
+        if self.parameters.enters_at_once {
+            return self.enter_at_once(terminal, now);
+        }
         let found = self.choose_virtual_channel(terminal, now);
         self.terminals.blocked[terminal] = !found;
         !found && self.parameters.redraws_entry
@@ -333,58 +336,65 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.routing.function.entering(&hop, record.route_state, &mut choice)
     }
 
-    /// Chooses the virtual channel of a packet: the first one after that of the packet before which is free and not full.
-    pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
+    /// Finds the virtual channel of a packet: the first one after that of the packet before which is free and not full.
+    #[inline(always)]
+    pub(super) fn find_virtual_channel(&self, terminal: u32, now: u64) -> Option<u16> {
         let source = self.edge.queues.heads[terminal as usize];
         let record = &self.packets[source.packet as usize];
         let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
-        let flits = record.flits;
-        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { flits };
+        let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
         let VirtualChannels { begin, end } =
             if self.parameters.restricts_entry { self.first_channels(terminal, source.packet, channels, now) } else { channels };
-        let record = &mut self.packets[source.packet as usize];
         let (mut pointer, end) = match (begin..end).contains(&source.last_vc) {
             true => (source.last_vc + 1, end),
             false if self.scenario.router.first_after_change => (begin, begin + 1),
             false => (begin, end),
         };
-        let free = self.terminals.free[terminal];
-        let first = self.parameters.first_terminal_port << L::Mask::SHIFT;
+        let first = self.first_terminal_slot();
         let has_room = |slot: u32| {
             let in_pool = || self.buffers.shared.as_ref().is_none_or(|buffers| buffers.room(first + slot) >= needed.into());
             self.terminals.injection[slot].credits >= needed && in_pool()
         };
-        let mut open = free.and(L::Mask::range(u32::from(begin), u32::from(end)));
+        let mut open = self.terminals.free[terminal].and(L::Mask::range(u32::from(begin), u32::from(end)));
         if self.buffers.shared.is_none() {
             open = self.terminals.with_credit(terminal, open);
         }
-        let vc = loop {
+        loop {
             if open.is_empty() {
-                return false;
+                return None;
             }
             let vc = open.first_from(u32::from(pointer)) as u16;
             if has_room(terminal << L::Mask::SHIFT | u32::from(vc)) {
-                break vc;
+                return Some(vc);
             }
             open = open.without(L::Mask::bit(u32::from(vc)));
             pointer = vc + 1;
-        };
+        }
+    }
+
+    /// Gives the packet at the head of a queue a virtual channel, if there is one for it: its flits are sent from now on.
+    pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
+        let Some(vc) = self.find_virtual_channel(terminal, now) else { return false };
+        let packet = self.edge.queues.heads[terminal as usize].packet;
+        let record = &mut self.packets[packet as usize];
         record.injected = now;
+        let flits = record.flits;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         let entering = &mut self.terminals.injection[slot];
-        (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (source.packet, now as u32, 0, 0, record.flits);
+        (entering.packet, entering.last, entering.index, entering.settled, entering.left) = (packet, now as u32, 0, 0, flits);
         entering.gaps = self.packets.first_gaps;
         if let Some(buffers) = &mut self.buffers.shared {
-            buffers.take(first + slot, flits);
+            buffers.take((self.parameters.first_terminal_port << L::Mask::SHIFT) + slot, flits);
             self.note_room(slot);
         }
         self.terminals.start_sending(slot);
-        self.terminals.free[terminal] = free.without(L::Mask::bit(u32::from(vc)));
+        let free = &mut self.terminals.free[terminal];
+        *free = free.without(L::Mask::bit(u32::from(vc)));
         self.edge.queues.heads[terminal as usize].vc = vc;
-        self.announce_packet(self.first_terminal_slot() + slot, source.packet);
+        self.announce_packet(self.first_terminal_slot() + slot, packet);
         if self.routing.lookahead.is_some() {
-            self.decide_ahead(source.packet, self.terminals.injection[slot].to);
+            self.decide_ahead(packet, self.terminals.injection[slot].to);
         }
         true
     }

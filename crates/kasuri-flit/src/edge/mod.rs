@@ -26,6 +26,7 @@ mod injection;
 mod local;
 mod machine;
 mod memories;
+pub(crate) mod one_flit;
 mod open;
 mod queues;
 mod ranks;
@@ -166,9 +167,15 @@ impl<'a> Edge<'a> {
     /// The tail of a packet of a class has left a terminal.
     #[inline(always)]
     pub(crate) fn tail_left(&mut self, class: u8, tag: Tag, terminal: u32, now: u64) {
-        if self.feed.tail_left(&Left { class, terminal: self.first_terminal + terminal, now, tag }) {
+        if self.has_next(class, tag, terminal, now) {
             self.queues.wake_own(terminal);
         }
+    }
+
+    /// The tail of a packet of a class has left a terminal. Must the terminal be looked at in the next cycle?
+    #[inline(always)]
+    pub(crate) fn has_next(&mut self, class: u8, tag: Tag, terminal: u32, now: u64) -> bool {
+        self.feed.tail_left(&Left { class, terminal: self.first_terminal + terminal, now, tag })
     }
 
     /// The tail of a packet has arrived.

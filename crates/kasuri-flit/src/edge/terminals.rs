@@ -179,7 +179,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         let first_slot = self.first_terminal_slot();
         for position in 0..events.len() {
             self.prefetch_sink(&events, position);
-            self.sink(events[position] - first_slot, now);
+            let slot = events[position] - first_slot;
+            if self.parameters.enters_at_once { self.sink_at_once(slot, now) } else { self.sink(slot, now) }
         }
         events.clear();
         self.in_flight.due = events;

@@ -1,8 +1,10 @@
-//! Routes that need not be computed again: what the routing of a small network has answered without leaving anything to its choice.
+//! Routes that need not be computed again: what the routing of a small network has answered, alone or after one draw.
 //!
 //! A routing answers from a hop, the packet's state and what it asks of its [`Choice`]. Where it asks nothing, its answer is a function
-//! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads).
+//! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads). Where it asks once for one of
+//! several alternatives, as for a way up a fat tree, it is a function of these and of the alternative that is drawn.
 
+use crate::tile::Packet;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};
@@ -17,7 +19,8 @@ const STATES_SHIFT: u32 = 3;
 /// A question, without what its place in the table says already, and its answer; 0 where there is none.
 ///
 /// From the low byte on: the state before, first and last of the virtual channels of the packet's class, the state after, the port
-/// (two), first and last of the virtual channels that the packet may take, the last one plus 1.
+/// (two), first and last of the virtual channels that the packet may take, the last one plus 1. Where the routing draws, there is 0 for the
+/// last one, and between it and the question the number of the draw plus 1.
 #[derive(Clone, Copy, Debug)]
 struct Entry(u64);
 
@@ -25,21 +28,67 @@ struct Entry(u64);
 const KEY: u64 = (1 << 24) - 1;
 
 impl Entry {
-    /// The answer, if the entry has that of this question.
+    /// An answer to a question, if there is room for it in an entry.
+    fn of(question: &Question, candidate: Candidate, after: u32) -> Option<Self> {
+        let Candidate { port, virtual_channels: VirtualChannels { begin, end }, priority } = candidate;
+        let answer = u64::from(end) << 32 | u64::from(begin) << 24 | u64::from(port) << 8 | u64::from(after);
+        (priority == 0 && end <= 0xff && after <= 0xff && question.key <= KEY).then_some(Self(answer << 24 | question.key))
+    }
+
+    /// The answer of an entry that has one: the candidate and the packet's state after the hop.
     #[inline(always)]
-    fn answer(self, question: &Question) -> Option<(Candidate, u32)> {
-        let end = (self.0 >> 56) as u16;
-        if self.0 & KEY != question.key || end == 0 {
-            return None;
+    fn answer(self) -> (Candidate, u32) {
+        let virtual_channels = VirtualChannels { begin: (self.0 >> 48) as u16 & 0xff, end: (self.0 >> 56) as u16 };
+        (Candidate::new((self.0 >> 32) as u16, virtual_channels), (self.0 >> 24) as u32 & 0xff)
+    }
+
+    /// What the entry knows of a question.
+    #[inline(always)]
+    fn knows(self, question: &Question) -> Known {
+        if self.0 & KEY != question.key {
+            Known::Nothing
+        } else if self.0 >> 56 != 0 {
+            let (candidate, after) = self.answer();
+            Known::Answer(candidate, after)
+        } else {
+            ((self.0 >> 24) as u32).checked_sub(1).map_or(Known::Nothing, Known::Draw)
         }
-        let virtual_channels = VirtualChannels { begin: (self.0 >> 48) as u16 & 0xff, end };
-        Some((Candidate::new((self.0 >> 32) as u16, virtual_channels), (self.0 >> 24) as u32 & 0xff))
     }
 
     /// Has the entry an answer, to packets in another state?
     fn has_other_state(self, question: &Question) -> bool {
         self.0 != 0 && (self.0 ^ question.key) & 0xff != 0
     }
+}
+
+/// What is known of a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Known {
+    Nothing,
+    /// The candidate, and the packet's state after the hop.
+    Answer(Candidate, u32),
+    /// That the routing draws first: the number of the draw.
+    Draw(u32),
+}
+
+/// What a routing has asked of its choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Nothing,
+    /// One of so many alternatives, and which one was drawn.
+    Once {
+        alternatives: u32,
+        drawn: u32,
+    },
+    More,
+}
+
+/// A draw from which an answer follows.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    alternatives: u32,
+    /// Where the answers stand, by what is drawn.
+    first: u32,
 }
 
 /// What the answer depends on.
@@ -58,9 +107,15 @@ pub(crate) struct RouteMemo {
     /// An [`Entry`] each.
     entries: Column<u64>,
     terminals: u32,
-    /// log2 of the entries of a pair: 0 or [`STATES_SHIFT`].
+    /// log2 of the entries of a pair, 0 or [`STATES_SHIFT`], and these less one.
     states_shift: u32,
+    states_mask: u32,
     by_slot: bool,
+    /// By class, for its packets and their replies: their virtual channels, as in an entry.
+    channels: Vec<[u64; 2]>,
+    draws: Vec<Draw>,
+    /// An [`Entry`] for each alternative of each draw.
+    drawn: Vec<u64>,
 }
 
 impl RouteMemo {
@@ -78,84 +133,147 @@ impl RouteMemo {
     }
 
     /// A memo for this routing of so many routers, whose places are `slots` input slots where it looks at them, if that serves: it must not
-    /// look at the source, and the network must be small.
-    pub(crate) fn new(routing: &dyn Routing, network: &Network, routers: usize, slots: u32) -> Option<Self> {
+    /// look at the source, and the network must be small. `channels` are the virtual channels of the classes' packets and of their replies.
+    pub(crate) fn new(
+        routing: &dyn Routing,
+        network: &Network,
+        routers: usize,
+        slots: u32,
+        channels: &[[VirtualChannels; 2]],
+    ) -> Option<Self> {
         let reads = routing.reads();
         let by_slot = reads.input || reads.virtual_channel;
         let terminals = network.terminal_count();
         let entries = Self::entries(routing, network, routers, slots)?;
-        Some(Self { entries: vec![0; entries >> STATES_SHIFT].into(), terminals, states_shift: 0, by_slot })
-    }
-
-    /// The question of a packet in this state at a router, by its number in the tile, in an input slot.
-    #[inline(always)]
-    pub(crate) fn question(&self, router: u32, slot: u32, destination: u32, state: u32, available: VirtualChannels) -> Question {
-        let place = if self.by_slot { slot } else { router };
-        let pair = place * self.terminals + destination;
         // Of at most 256 virtual channels.
-        let key = u64::from(available.end - 1) << 16 | u64::from(available.begin) << 8;
-        let outside = u64::from(state >> 8) << 24;
-        let entry = (state ^ (state >> 2)) & ((1 << self.states_shift) - 1);
-        Question { index: (pair << self.states_shift) + entry, key: key | outside | u64::from(state & 0xff) }
+        let in_entry = |channels: VirtualChannels| u64::from(channels.end.max(1) - 1) << 16 | u64::from(channels.begin) << 8;
+        Some(Self {
+            entries: vec![0; entries >> STATES_SHIFT].into(),
+            terminals,
+            states_shift: 0,
+            states_mask: 0,
+            by_slot,
+            channels: channels.iter().map(|of_class| of_class.map(in_entry)).collect(),
+            draws: Vec::new(),
+            drawn: Vec::new(),
+        })
     }
 
-    /// The answer, if it is known: the candidate and the packet's state after the hop.
+    /// The question of a packet at a router, by its number in the tile, in an input slot.
     #[inline(always)]
-    pub(crate) fn answer(&self, question: &Question) -> Option<(Candidate, u32)> {
-        Entry(self.entries[question.index]).answer(question)
+    pub(crate) fn question(&self, router: u32, slot: u32, packet: &Packet) -> Question {
+        let place = if self.by_slot { slot } else { router };
+        let pair = place * self.terminals + packet.destination;
+        let state = packet.route_state;
+        let channels = self.channels[usize::from(packet.class)][usize::from(packet.is_reply)];
+        // A state of more bits fits no entry.
+        let key = if state <= 0xff { channels | u64::from(state) } else { u64::MAX };
+        let entry = (state ^ (state >> 2)) & self.states_mask;
+        Question { index: (pair << self.states_shift) + entry, key }
+    }
+
+    /// What is known of a question.
+    #[inline(always)]
+    pub(crate) fn known(&self, question: &Question) -> Known {
+        Entry(self.entries[question.index]).knows(question)
+    }
+
+    /// Of how many alternatives a draw is.
+    #[inline(always)]
+    pub(crate) fn alternatives(&self, draw: u32) -> u32 {
+        self.draws[draw as usize].alternatives
+    }
+
+    /// The answer that follows from a draw, if it is known.
+    #[inline(always)]
+    pub(crate) fn answer_to_draw(&self, draw: u32, drawn: u32) -> Option<(Candidate, u32)> {
+        let entry = self.drawn[(self.draws[draw as usize].first + drawn) as usize];
+        (entry != 0).then(|| Entry(entry).answer())
     }
 
     /// Begins anew with several entries for each pair: what was known is soon asked again.
     #[cold]
     fn make_room_for_states(&mut self) {
-        self.states_shift = STATES_SHIFT;
+        (self.states_shift, self.states_mask) = (STATES_SHIFT, (1 << STATES_SHIFT) - 1);
         let entries = std::mem::replace(&mut self.entries, Vec::new().into()).len();
         self.entries = vec![0; entries << STATES_SHIFT].into();
+        self.draws.clear();
+        self.drawn.clear();
     }
 
-    /// Keeps an answer for which the routing has asked nothing.
-    pub(crate) fn keep(&mut self, question: Question, candidate: Candidate, after: u32) {
-        let Candidate { port, virtual_channels: VirtualChannels { begin, end }, priority } = candidate;
-        if priority == 0 && end <= 0xff && after <= 0xff && question.key <= KEY {
-            let answer = u64::from(end) << 32 | u64::from(begin) << 24 | u64::from(port) << 8 | u64::from(after);
-            if self.states_shift == 0 && Entry(self.entries[question.index]).has_other_state(&question) {
-                return self.make_room_for_states();
-            }
-            self.entries[question.index] = answer << 24 | question.key;
+    /// Keeps an answer, if it follows from the question and at most one draw.
+    pub(crate) fn keep(&mut self, question: &Question, asked: Asked, candidate: Candidate, after: u32) {
+        let Some(answer) = Entry::of(question, candidate, after) else { return };
+        if self.states_shift == 0 && Entry(self.entries[question.index]).has_other_state(question) {
+            return self.make_room_for_states();
         }
+        match asked {
+            Asked::Nothing => self.entries[question.index] = answer.0,
+            Asked::Once { alternatives, drawn } => self.keep_drawn(question, alternatives, drawn, answer),
+            Asked::More => {}
+        }
+    }
+
+    /// Keeps the answer that followed from a draw.
+    fn keep_drawn(&mut self, question: &Question, alternatives: u32, drawn: u32, answer: Entry) {
+        let draw = match self.known(question) {
+            Known::Draw(draw) => draw,
+            _ if self.drawn.len() + alternatives as usize > MAX_ENTRIES => return,
+            _ => {
+                let (draw, first) = (self.draws.len() as u32, self.drawn.len() as u32);
+                self.draws.push(Draw { alternatives, first });
+                self.drawn.resize(self.drawn.len() + alternatives as usize, 0);
+                self.entries[question.index] = u64::from(draw + 1) << 24 | question.key;
+                draw
+            }
+        };
+        self.drawn[(self.draws[draw as usize].first + drawn) as usize] = answer.0;
     }
 }
 
-/// A choice, and whether anybody has left anything to it.
+/// A choice, and what has been left to it.
 #[derive(Debug)]
 pub(crate) struct Watched<C> {
     choice: C,
-    pub(crate) asked: bool,
+    pub(crate) asked: Asked,
+    is_ahead: bool,
 }
 
 impl<C> Watched<C> {
     pub(crate) fn new(choice: C) -> Self {
-        Self { choice, asked: false }
+        Self { choice, asked: Asked::Nothing, is_ahead: false }
+    }
+
+    fn note(&mut self, alternatives: u32) {
+        if alternatives > 1 {
+            self.asked = Asked::More;
+        }
     }
 }
 
 impl<C: Choice> Choice for Watched<C> {
     fn uniform(&mut self, alternatives: u32) -> u32 {
-        self.asked |= alternatives > 1;
-        self.choice.uniform(alternatives)
+        let drawn = self.choice.uniform(alternatives);
+        if self.asked == Asked::Nothing && alternatives > 1 && !self.is_ahead {
+            self.asked = Asked::Once { alternatives, drawn };
+        } else {
+            self.note(alternatives);
+        }
+        drawn
     }
 
     fn least(&mut self, alternatives: u32, cost: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
-        self.asked |= alternatives > 1;
+        self.note(alternatives);
         self.choice.least(alternatives, cost)
     }
 
     fn least_occupied(&mut self, alternatives: u32, occupied: &dyn Fn(&dyn CongestionView, u32) -> i64) -> u32 {
-        self.asked |= alternatives > 1;
+        self.note(alternatives);
         self.choice.least_occupied(alternatives, occupied)
     }
 
     fn draw_ahead(&mut self) {
+        self.is_ahead = true;
         self.choice.draw_ahead();
     }
 }
@@ -169,7 +287,8 @@ mod tests {
     use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
     use std::sync::Arc;
 
-    /// What is kept is found again, also where packets in several states ask; of more states than there is room for the later ones.
+    /// What is kept is found again, also where packets in several states ask, and where answers follow from draws; of more states than there is
+    /// room for the later ones.
     #[test]
     fn answers_are_those_of_their_questions() {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
@@ -177,21 +296,32 @@ mod tests {
         let routing = (find(ROUTINGS, "dimension-order").expect("it is there").parse)(toml::Table::new()).expect("no keys");
         let routing = routing.compile(&network).expect("a mesh has coordinates");
         let available = VirtualChannels { begin: 0, end: 2 };
-        for states in [1, 2, 8, 40] {
-            let mut memo = RouteMemo::new(&*routing, &network, 9, 360).expect("the network is small");
+        for (states, draws) in [1, 2, 8, 40].into_iter().flat_map(|states| [(states, false), (states, true)]) {
+            let mut memo = RouteMemo::new(&*routing, &network, 9, 360, &[[available; 2]]).expect("the network is small");
             let mut found = 0;
-            for round in 0..4 {
+            for round in 0..8 {
                 for (router, destination, state) in
                     (0..9).flat_map(|router| (0..9).flat_map(move |to| (0..states).map(move |state| (router, to, state))))
                 {
-                    let question = memo.question(router, 0, destination, state, available);
-                    let right = (Candidate::new((router + destination) as u16, VirtualChannels { begin: 0, end: 1 }), state + 1);
-                    match memo.answer(&question) {
+                    let question = memo.question(router, 0, &Packet { destination, route_state: state, ..Packet::default() });
+                    let (alternatives, drawn) = (2 + router % 3, round % 2);
+                    let port = router + destination + if draws { drawn } else { 0 };
+                    let right = (Candidate::new(port as u16, VirtualChannels { begin: 0, end: 1 }), state + 1);
+                    let answer = match memo.known(&question) {
+                        Known::Nothing => None,
+                        Known::Answer(candidate, after) => Some((candidate, after)),
+                        Known::Draw(draw) => {
+                            assert!(draws && memo.alternatives(draw) == alternatives);
+                            memo.answer_to_draw(draw, drawn)
+                        }
+                    };
+                    let asked = if draws { Asked::Once { alternatives, drawn } } else { Asked::Nothing };
+                    match answer {
                         Some(answer) => {
                             assert_eq!(answer, right);
-                            found += u32::from(round == 3);
+                            found += u32::from(round == 7);
                         }
-                        None => memo.keep(question, right.0, right.1),
+                        None => memo.keep(&question, asked, right.0, right.1),
                     }
                 }
             }

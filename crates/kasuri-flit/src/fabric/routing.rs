@@ -2,14 +2,14 @@
 
 use crate::fabric::congestion::RouterView;
 use crate::fabric::layout::RouterLayout;
-use crate::fabric::route_memo::Watched;
+use crate::fabric::route_memo::{Asked, Known, Watched};
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::list::List;
 use crate::tile::{Block, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
-use kasuri_network::routing::{Candidate, HashedChoice, Hop, packet_key};
+use kasuri_network::routing::{Candidate, Choice, HashedChoice, Hop, NoView, packet_key};
 
 /// Where a head goes next, and its routing state after that.
 #[derive(Clone, Copy, Debug)]
@@ -178,31 +178,38 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
         let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
-        let record = &self.packets[packet as usize];
         let router = self.wiring.places[slot >> L::Mask::SHIFT].own_number;
-        let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
-        let question = memo.question(router, slot, record.destination, record.route_state, available);
-        if let Some((candidate, state)) = memo.answer(&question) {
-            return Route { candidate, state };
+        let question = memo.question(router, slot, &self.packets[packet as usize]);
+        match memo.known(&question) {
+            Known::Answer(candidate, state) => return Route { candidate, state },
+            Known::Draw(draw) => {
+                let record = &self.packets[packet as usize];
+                let key = packet_key(self.routing.seed, record.source, record.serial);
+                let drawn = HashedChoice::at_hop(key, u32::from(record.hops) + 1, NoView).uniform(memo.alternatives(draw));
+                if let Some((candidate, state)) = memo.answer_to_draw(draw, drawn) {
+                    return Route { candidate, state };
+                }
+            }
+            Known::Nothing => {}
         }
         let (route, asked) = self.compute_route(slot, packet);
-        if let (false, Some(memo)) = (asked, &mut self.routing.memo) {
-            memo.keep(question, route.candidate, route.state);
+        if let Some(memo) = &mut self.routing.memo {
+            memo.keep(&question, asked, route.candidate, route.state);
         }
         route
     }
 
-    /// Asks the routing for the only candidate. Has it left anything to its choice?
+    /// Asks the routing for the only candidate. Returns what it has left to its choice, too.
     #[inline(never)]
-    fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, bool) {
+    fn compute_route(&mut self, slot: u32, packet: u32) -> (Route, Asked) {
         let (state, asked) = self.find_candidates(slot, packet);
         debug_assert_eq!(self.routing.candidates.len(), 1, "routings that offer several ports have routers in the full layout");
         (Route { candidate: self.routing.candidates[0], state }, asked)
     }
 
-    /// Asks the routing wherever a head may go: into `candidates`. Returns its routing state after that, and whether the routing has
-    /// left anything to its choice.
-    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, bool) {
+    /// Asks the routing wherever a head may go: into `candidates`. Returns its routing state after that, and what the routing has left to its
+    /// choice.
+    pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, Asked) {
         let (hop, mut state) = self.hop(slot, packet);
         let record = &self.packets[packet as usize];
         let (source, serial, hops, flits) = (record.source, record.serial, record.hops + 1, record.flits);

@@ -1,5 +1,7 @@
 //! A set of virtual channels of one port, as bits.
 
+use std::hint::select_unpredictable;
+
 /// A set of virtual channels.
 pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + 'static {
     /// The set of one.
@@ -26,7 +28,8 @@ pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + '
     #[inline(always)]
     fn first_from(self, pointer: u32) -> u32 {
         let above = self.and(Self::range(pointer, Self::BITS));
-        if above.is_empty() { self.first() } else { above.first() }
+        // Who comes next cannot be foreseen: a choice of the set, not of the way.
+        select_unpredictable(above.is_empty(), self, above).first()
     }
     /// log2 of the slots of a port.
     const SHIFT: u32;
@@ -39,7 +42,7 @@ pub(crate) trait VcMask: Copy + Default + PartialEq + std::fmt::Debug + Send + '
 pub(crate) struct Word<W, const SHIFT: u32>(W);
 
 macro_rules! word_mask {
-    ($word:ty, $shift:literal) => {
+    ($word:ty, $wider:ty, $shift:literal) => {
         impl VcMask for Word<$word, $shift> {
             const SHIFT: u32 = $shift;
 
@@ -50,8 +53,9 @@ macro_rules! word_mask {
 
             #[inline(always)]
             fn range(begin: u32, end: u32) -> Self {
-                let below = |limit: u32| if limit >= <$word>::BITS { <$word>::MAX } else { (1 << limit) - 1 };
-                Self(below(end) & !below(begin))
+                // In a wider word no limit is a shift too far.
+                let below = |limit: u32| ((1 as $wider) << limit) - 1;
+                Self((below(end) & !below(begin)) as $word)
             }
 
             #[inline(always)]
@@ -97,11 +101,11 @@ macro_rules! word_mask {
     };
 }
 
-word_mask!(u8, 1);
-word_mask!(u8, 2);
-word_mask!(u8, 3);
-word_mask!(u16, 4);
-word_mask!(u64, 6);
+word_mask!(u8, u32, 1);
+word_mask!(u8, u32, 2);
+word_mask!(u8, u32, 3);
+word_mask!(u16, u32, 4);
+word_mask!(u64, u128, 6);
 
 /// Up to 256 virtual channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

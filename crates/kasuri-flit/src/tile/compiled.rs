@@ -10,6 +10,7 @@ use crate::fabric::features::output_shares::Granted;
 use crate::fabric::features::shared_buffers::flits_of_port;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::layouts::full::FullParameters;
+use crate::fabric::layouts::plain::one_flit;
 use crate::fabric::rings::Rings;
 use crate::fabric::vc_mask::VcMask;
 use crate::select;
@@ -59,7 +60,12 @@ pub(crate) struct Parameters {
     pub(crate) is_far: bool,
     /// Does the processor have the features of `advance_window_modern`?
     pub(crate) modern: bool,
+    pub(crate) vc_allocator: AllocatorParameters,
     pub(crate) switch_allocator: AllocatorParameters,
+    /// Are all packets of one flit, and the routers such that the cycle for them serves?
+    pub(crate) one_flit: bool,
+    /// Do packets, all of one flit, enter as soon as they have a virtual channel?
+    pub(crate) enters_at_once: bool,
     /// What routers in the full layout need besides.
     pub(crate) full: Option<FullParameters>,
     /// What users are granted of the switches' outputs, if these are divided.
@@ -169,7 +175,10 @@ impl Compiled {
             fetches: all_slots > NEAR_SLOTS,
             is_far: all_slots > FAR_SLOTS,
             modern: is_modern(),
+            vc_allocator: router.vc_allocator.clone(),
             switch_allocator: router.switch_allocator.clone(),
+            enters_at_once: !periodic && edge::one_flit::enter_at_once(scenario),
+            one_flit: L::LAYOUT == LayoutName::Plain && !periodic && one_flit::serves(scenario, all_slots <= NEAR_SLOTS),
             full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {
                 router: router.clone(),
                 computation_steps: scenario.pipeline.computation_cycles,

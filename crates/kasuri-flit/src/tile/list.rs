@@ -1,4 +1,6 @@
 //! A list of addresses of fixed capacity, for lists that hold each port or slot of a block at most once.
+//!
+//! It has room for one item more, which an item is written to that does not join the list.
 
 /// A list that never grows beyond the capacity it was made with.
 #[derive(Clone, Debug, Default)]
@@ -9,22 +11,22 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { items: vec![0; capacity].into_boxed_slice(), length: 0 }
+        Self { items: vec![0; capacity + 1].into_boxed_slice(), length: 0 }
     }
 
     #[inline(always)]
     pub(crate) fn push(&mut self, item: u32) {
-        debug_assert!(self.length < self.items.len(), "a list holds each address once");
+        debug_assert!(self.length + 1 < self.items.len(), "a list holds each address once");
         // SAFETY: the capacity is the number of addresses that may stand in the list, and each stands there once.
         unsafe { *self.items.get_unchecked_mut(self.length) = item };
         self.length += 1;
     }
 
-    /// Adds an item if `is_one` says so, without a branch. There must be room for one more in any case.
+    /// Adds an item if `is_one` says so, without a branch.
     #[inline(always)]
     pub(crate) fn push_if(&mut self, item: u32, is_one: bool) {
-        debug_assert!(self.length < self.items.len(), "a list holds each address once");
-        // SAFETY: as in `push`.
+        debug_assert!(self.length + usize::from(is_one) < self.items.len(), "a list holds each address once");
+        // SAFETY: as in `push`; an item that does not join goes behind the last one.
         unsafe { *self.items.get_unchecked_mut(self.length) = item };
         self.length += usize::from(is_one);
     }

@@ -109,7 +109,7 @@ pub(crate) struct OutputSlot {
 }
 
 /// A packet in the network or at the head of its source queue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// Cycle of creation.
     pub(crate) created: u64,
@@ -292,13 +292,14 @@ pub(crate) struct RouteState<'a> {
 impl<'a> RouteState<'a> {
     fn new(scenario: &'a Scenario, share: &Share, router_ports: u32, vc_shift: u32) -> Self {
         let router_slots = router_ports << vc_shift;
+        let channels_of_class = scenario.channels_of_classes();
         let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         Self {
             function: &*scenario.routing,
             seed: scenario.streams.key(Purpose::Routing),
-            channels_of_class: scenario.channels_of_classes(),
             candidates: Vec::new(),
-            memo: RouteMemo::new(&*scenario.routing, &scenario.network, share.routers.len(), router_slots),
+            memo: RouteMemo::new(&*scenario.routing, &scenario.network, share.routers.len(), router_slots, &channels_of_class),
+            channels_of_class,
             claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
             lookahead: Lookahead::of(scenario),
             failures: Failures::of(scenario, router_ports, share.routers.len()),

@@ -20,11 +20,12 @@ pub(crate) fn usual_gap(index: u16) -> u32 {
 }
 
 /// What is known of the gaps between the injections of a packet's flits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Gaps {
     /// Those of the flits that have been injected are the usual ones.
     UsualSoFar,
     /// All are: all flits have been injected.
+    #[default]
     Usual,
     /// They stand in memory, and some of them perhaps among the long ones.
     InMemory,

@@ -10,6 +10,7 @@ mod layouts;
 mod local_workloads;
 mod measuring;
 mod memories;
+mod one_flit;
 mod prediction;
 mod prediction_full;
 mod prediction_properties;

@@ -107,7 +107,13 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
     fn route_anew(&mut self, epoch: &'a Epoch) {
         let (network, routers) = (&self.scenario.network, self.parameters.share.routers.len());
         self.routing.function = &*epoch.routing;
-        self.routing.memo = RouteMemo::new(&*epoch.routing, network, routers, self.parameters.first_terminal_port << L::Mask::SHIFT);
+        self.routing.memo = RouteMemo::new(
+            &*epoch.routing,
+            network,
+            routers,
+            self.parameters.first_terminal_port << L::Mask::SHIFT,
+            &self.routing.channels_of_class,
+        );
         for packet in self.packets.live_mut() {
             let (source, destination) = (TerminalId(packet.source), TerminalId(packet.destination));
             let mut choice = SourceChoice::new(packet_key(self.routing.seed, packet.source, packet.serial), packet.serial);

@@ -6,6 +6,7 @@
 mod crosspoint;
 mod departures;
 mod input_first;
+pub(crate) mod one_flit;
 mod predicted;
 mod prefetching;
 
@@ -90,6 +91,8 @@ pub(crate) struct Plain<M> {
     tails: List,
     /// Within a cycle of a block: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
+    /// Where all packets are of one flit, and the cycle for them serves.
+    notes: Option<one_flit::Notes>,
     switch: SwitchAllocation<M>,
 }
 
@@ -157,6 +160,8 @@ impl<M: VcMask> RouterLayout for Plain<M> {
         let block_ports = 1 << (parameters.block_shift - M::SHIFT);
         let ports_of_block = |block| block_ports.min(ports - block * block_ports) as usize;
         let most_ports = block_ports.min(ports) as usize;
+        // Output slots are listed by themselves where input ports choose among them.
+        let most_active = |ports: usize| if parameters.one_flit { ports << M::SHIFT } else { ports };
         let output_port = OutputPort { grant_pointer: 0, ready: M::default(), free: M::default(), listed: false };
         Self {
             input: Column::filled(
@@ -168,11 +173,14 @@ impl<M: VcMask> RouterLayout for Plain<M> {
             input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
             busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),
             departures: (!parameters.clock.is_plain()).then(|| Departures::new(ports as usize)),
-            active: (0..parameters.router_blocks).map(|block| List::with_capacity(ports_of_block(block))).collect(),
+            active: (0..parameters.router_blocks).map(|block| List::with_capacity(most_active(ports_of_block(block)))).collect(),
             winners: List::with_capacity(most_ports),
             granted: List::with_capacity(most_ports << M::SHIFT),
             tails: List::with_capacity(most_ports),
             speculative: Vec::new(),
+            notes: parameters
+                .one_flit
+                .then(|| one_flit::Notes::new(&parameters.vc_allocator, &parameters.switch_allocator, M::BITS, ports)),
             switch: SwitchAllocation::new(parameters, ports),
         }
     }
@@ -285,6 +293,9 @@ impl<M: VcMask> RouterLayout for Plain<M> {
     }
 
     fn is_ready(&self, output: u32) -> Option<bool> {
+        if self.notes.as_ref().is_some_and(one_flit::Notes::lists_slots) {
+            return Some(self.active.iter().any(|active| active.as_slice().contains(&output)));
+        }
         Some(!self.output_port[output >> M::SHIFT].ready.and(M::bit(output & (M::BITS - 1))).is_empty())
     }
 
@@ -299,7 +310,11 @@ impl<M: VcMask> RouterLayout for Plain<M> {
 
     #[inline(always)]
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
-        tile.plain_cycle(block, now);
+        if tile.parameters.one_flit {
+            tile.one_flit_cycle(block, now);
+        } else {
+            tile.plain_cycle(block, now);
+        }
     }
 }
 
@@ -759,10 +774,8 @@ impl<M: VcMask> Pointers<M> {
         let address = slot >> M::SHIFT;
         let port = self.output_port(address);
         port.ready = port.ready.or(M::bit(slot & (M::BITS - 1)));
-        if !port.listed {
-            port.listed = true;
-            active.push(address);
-        }
+        active.push_if(address, !port.listed);
+        port.listed = true;
     }
 
     /// Flits enter their buffers. One that finds an empty buffer makes its virtual channel ready, or is a new head.

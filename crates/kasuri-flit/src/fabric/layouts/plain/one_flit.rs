@@ -1,0 +1,504 @@
+//! The cycle of canonical routers all of whose packets are of one flit.
+//!
+//! Such a packet wins a virtual channel and gives it back with the same flit, so that nothing has to be kept between the stages but who
+//! waits for what. In each step the switch is allocated first, among the packets that have had a virtual channel since the cycle before;
+//! then heads win virtual channels, and may bid for the switch in the next cycle; last, the winners of the switch cross, and each leaves
+//! its buffer and its virtual channel in the same visit. The results are those of the general cycle, bit for bit.
+//!
+//! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
+//! keeps apart.
+
+use super::{Plain, Pointers, put_back};
+use crate::edge;
+use crate::fabric::allocators::{self, PlainAllocator, from_pointer};
+use crate::fabric::clock::Clock;
+use crate::fabric::features::output_shares::Granted;
+use crate::fabric::vc_mask::VcMask;
+use crate::tile::list::List;
+use crate::tile::{Block, NONE, Tile};
+use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
+use kasuri_model::scenario::Scenario;
+use kasuri_network::memory::Column;
+use kasuri_network::predictor;
+use std::hint::select_unpredictable;
+
+/// Does this cycle serve a scenario? Its routers must be canonical ones with allocators that are built in here, and their state near: of
+/// what lies far the general cycle fetches ahead.
+pub(crate) fn serves(scenario: &Scenario, is_near: bool) -> bool {
+    let router = &scenario.router;
+    let is_canonical = router.switching == Switching::Wormhole
+        && router.architecture != Architecture::Crosspoint
+        && router.predictor == predictor::NONE
+        && scenario.pipeline.bidding != Bidding::Speculative
+        && Clock::new(router.internal_speedup).is_plain()
+        && !router.extends("bubble")
+        && !scenario.routing.observes_congestion();
+    // Interfaces may want to hear of heads that come to routers.
+    let is_plain = Granted::of(scenario).is_none() && scenario.endpoint.is_none() && scenario.failure.is_none();
+    is_near
+        && edge::longest_packet(scenario) == 1
+        && is_canonical
+        && is_plain
+        && is_built_in(&router.vc_allocator)
+        && is_built_in(&router.switch_allocator)
+}
+
+/// iSLIP of one iteration, or separable input-first?
+fn is_built_in(parameters: &AllocatorParameters) -> bool {
+    matches!(allocators::build(parameters), None | Some(PlainAllocator::InputFirst))
+}
+
+/// What is noted within a step.
+pub(super) struct Notes {
+    /// Does each head, each input port, choose first what it asks for?
+    channels_input_first: bool,
+    switch_input_first: bool,
+    /// By virtual channel of a port: the head with the best claim to it.
+    claims: Column<u32>,
+    /// Heads to which virtual channels of a port are offered.
+    offers: Vec<(u32, u32)>,
+    /// By input port: how far its candidate is from its pointers.
+    distance: Column<u64>,
+    /// By output port: the input port that has the best claim to it, or [`NONE`].
+    chosen: Column<u32>,
+}
+
+impl Notes {
+    pub(super) fn new(vc: &AllocatorParameters, switch: &AllocatorParameters, channels: u32, ports: u32) -> Self {
+        let is_input_first = |parameters| allocators::build(parameters).is_some();
+        let ports = if is_input_first(switch) { ports as usize } else { 0 };
+        Self {
+            channels_input_first: is_input_first(vc),
+            switch_input_first: is_input_first(switch),
+            claims: Column::filled(channels as usize, NONE),
+            offers: Vec::new(),
+            distance: Column::filled(ports, 0),
+            chosen: Column::filled(ports, NONE),
+        }
+    }
+
+    /// Are output slots listed as active, and not their ports?
+    pub(super) fn lists_slots(&self) -> bool {
+        self.switch_input_first
+    }
+}
+
+impl<M: VcMask> Tile<'_, Plain<M>> {
+    /// Advances a block of routers through cycle `now`.
+    #[inline(always)]
+    pub(super) fn one_flit_cycle(&mut self, block: u32, now: u64) {
+        if self.layout.active[block as usize].is_empty()
+            && self.blocks[block as usize].is_idle()
+            && self.in_flight.arrivals.is_empty_at(now, block)
+            && self.in_flight.credits.is_empty_at(now, block)
+        {
+            return;
+        }
+        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut active = std::mem::take(&mut self.layout.active[block as usize]);
+        let mut winners = std::mem::take(&mut self.layout.winners);
+        self.take_packets(block, now, &mut lists);
+        self.take_places(block, now, &mut active, &mut lists);
+        if self.parameters.route_cycles == 0 {
+            self.route_packets(now, &mut lists);
+        } else {
+            self.post_delayed_requests(now, &mut lists);
+        }
+        if self.parameters.bidding == Bidding::SameCycle {
+            self.give_channels(&mut lists, &mut active);
+            self.match_ports(&mut active, &mut winners);
+        } else {
+            self.match_ports(&mut active, &mut winners);
+            self.give_channels(&mut lists, &mut active);
+        }
+        if self.parameters.route_cycles > 0 {
+            self.route_packets(now, &mut lists);
+        }
+        self.cross(&winners, &mut lists, now);
+        winners.clear();
+        if self.notes().switch_input_first {
+            self.pointers().forget_gone(&mut active);
+        } else {
+            self.pointers().keep_active(&mut active);
+        }
+        lists.turn();
+        put_back(&mut self.blocks[block as usize], lists);
+        put_back(&mut self.layout.active[block as usize], active);
+        put_back(&mut self.layout.winners, winners);
+    }
+
+    /// Packets enter their buffers. One that finds an empty buffer is a new head.
+    #[inline(always)]
+    fn take_packets(&mut self, block: u32, now: u64, lists: &mut Block) {
+        let pointers = self.pointers();
+        for &slot in self.in_flight.arrivals.events(now, block) {
+            let input = pointers.input(slot);
+            let before = input.flits;
+            input.flits = before + 1;
+            lists.heads.push_if(slot, before == 0);
+        }
+        self.in_flight.arrivals.clear(now, block);
+    }
+
+    /// Credits come back. A virtual channel that is held has its packet in the buffer, where it waits for one.
+    #[inline(always)]
+    fn take_places(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
+        let pointers = self.pointers();
+        let by_slot = self.notes().switch_input_first;
+        let full = if self.parameters.release == VcRelease::TailCredit { self.parameters.buffer_flits } else { u16::MAX };
+        for &slot in self.in_flight.credits.events(now, block) {
+            let output = pointers.output(slot);
+            let credits = output.credits + 1;
+            output.credits = credits;
+            let is_held = output.holder != NONE;
+            if is_held & (credits == 1) {
+                pointers.bid(slot, by_slot, active);
+            }
+            if !is_held & (credits == full) {
+                let port = slot >> M::SHIFT;
+                let free = &mut pointers.output_port(port).free;
+                *free = free.or(M::bit(slot & (M::BITS - 1)));
+                pointers.list_for_allocation(port, &mut lists.allocate);
+            }
+        }
+        self.in_flight.credits.clear(now, block);
+    }
+
+    /// Routes the new heads: each asks for virtual channels of one output port.
+    #[inline(always)]
+    fn route_packets(&mut self, now: u64, lists: &mut Block) {
+        let pointers = self.pointers();
+        let route_cycles = self.parameters.route_cycles;
+        for position in 0..lists.heads.len() {
+            let slot = lists.heads.at(position);
+            let input = pointers.input(slot);
+            let packet = input.packet.queue.front();
+            let route = self.find_route(slot, packet);
+            let record = &mut self.packets[packet as usize];
+            record.hops += 1;
+            record.route_state = route.state;
+            let channels = route.candidate.virtual_channels;
+            input.left = 1;
+            (input.packet.length, input.packet.request_first, input.packet.request_last) =
+                (1, channels.begin as u8, (channels.end - 1) as u8);
+            let port = self.wiring.places[slot >> M::SHIFT].first_port + u32::from(route.candidate.port);
+            if route_cycles > 1 {
+                input.packet.request_next = port;
+                lists.delayed(now).push(slot);
+                continue;
+            }
+            let links = pointers.links(port);
+            input.packet.request_next = std::mem::replace(&mut links.request_head, slot);
+            let list = if route_cycles == 0 { &mut lists.allocate } else { &mut lists.allocate_next };
+            list.push_if(port, !links.listed);
+            links.listed = true;
+        }
+        lists.heads.clear();
+    }
+
+    /// Virtual-channel allocation at every listed port.
+    #[inline(always)]
+    fn give_channels(&mut self, lists: &mut Block, active: &mut List) {
+        let pointers = self.pointers();
+        for position in 0..lists.allocate.len() {
+            let port = lists.allocate.at(position);
+            let links = pointers.links(port);
+            links.listed = false;
+            let head = links.request_head;
+            if head == NONE {
+                continue;
+            }
+            if pointers.input(head).packet.request_next == NONE {
+                self.give_channel(port, head, active);
+            } else if self.notes().channels_input_first {
+                self.give_channels_input_first(port, active);
+            } else {
+                self.give_channels_output_first(port, active);
+            }
+            // Losers bid again in the next cycle as long as something is free; otherwise a release lists the port.
+            if !pointers.output_port(port).free.is_empty() {
+                pointers.list_for_allocation(port, &mut lists.allocate_next);
+            }
+        }
+        lists.allocate.clear();
+    }
+
+    #[inline(always)]
+    fn notes(&mut self) -> &mut Notes {
+        self.layout.notes.as_mut().expect("made for routers whose packets are of one flit")
+    }
+
+    /// One head alone at its port: whoever chooses first, it gets the first free virtual channel from its pointer on.
+    #[inline(always)]
+    fn give_channel(&mut self, port: u32, head: u32, active: &mut List) {
+        let pointers = self.pointers();
+        let eligible = pointers.eligible(port, head);
+        if !eligible.is_empty() {
+            pointers.links(port).request_head = NONE;
+            self.win_channel(head, pointers.pick_channel(port, head, eligible), active);
+        }
+    }
+
+    /// A head wins an output slot: the packet is announced to the next buffer, and bids for the switch from now on.
+    #[inline(always)]
+    fn win_channel(&mut self, head: u32, output: u32, active: &mut List) {
+        let pointers = self.pointers();
+        let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
+        let free = &mut pointers.output_port(port).free;
+        *free = free.without(M::bit(vc));
+        let (input, account) = (pointers.input(head), pointers.output(output));
+        input.output = output;
+        input.packet.accept_pointer = output + 1;
+        account.holder = head;
+        account.packet.grant_pointer = head + 1;
+        let (packet, downstream) = (input.packet.queue.front(), pointers.links(port).flit_link + vc);
+        self.buffers.rings.push_near(&mut pointers.input(downstream).packet.queue, downstream, packet);
+        if account.credits > 0 {
+            let by_slot = self.notes().switch_input_first;
+            pointers.bid(output, by_slot, active);
+        }
+    }
+
+    /// iSLIP of one iteration among the heads and free virtual channels of a port.
+    fn give_channels_output_first(&mut self, port: u32, active: &mut List) {
+        let pointers = self.pointers();
+        let mut offers = std::mem::take(&mut self.notes().offers);
+        let base = port << M::SHIFT;
+        let mut free = pointers.output_port(port).free;
+        while !free.is_empty() {
+            let output = base | free.first();
+            free = free.rest();
+            let head = pointers.first_that_may_take(output);
+            if head != NONE {
+                offers.push((head, output));
+            }
+        }
+        for &(head, _) in &offers {
+            if pointers.input(head).output != NONE {
+                continue;
+            }
+            let pointer = pointers.input(head).packet.accept_pointer;
+            let of_head = offers.iter().filter(|&&(other, _)| other == head).map(|&(_, output)| output);
+            let output = of_head.min_by_key(|&output| from_pointer(output, pointer)).expect("the head's own offer is among them");
+            self.win_channel(head, output, active);
+        }
+        if !offers.is_empty() {
+            pointers.withdraw_winners(port);
+        }
+        offers.clear();
+        put_back(&mut self.notes().offers, offers);
+    }
+
+    /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
+    fn give_channels_input_first(&mut self, port: u32, active: &mut List) {
+        let pointers = self.pointers();
+        let claims = self.notes().claims.as_mut_ptr();
+        // SAFETY: there is an entry for each virtual channel of a port.
+        let claim = |vc: u32| unsafe { &mut *claims.add(vc as usize) };
+        if pointers.output_port(port).free.is_empty() {
+            return;
+        }
+        let mut claimed = M::default();
+        let mut head = pointers.links(port).request_head;
+        while head != NONE {
+            let eligible = pointers.eligible(port, head);
+            if !eligible.is_empty() {
+                let output = pointers.pick_channel(port, head, eligible);
+                let vc = output & (M::BITS - 1);
+                let pointer = pointers.output(output).packet.grant_pointer;
+                let rival = *claim(vc);
+                let is_first = claimed.and(M::bit(vc)).is_empty();
+                if is_first || from_pointer(head, pointer) < from_pointer(rival, pointer) {
+                    *claim(vc) = head;
+                }
+                claimed = claimed.or(M::bit(vc));
+            }
+            head = pointers.input(head).packet.request_next;
+        }
+        if claimed.is_empty() {
+            return;
+        }
+        while !claimed.is_empty() {
+            let vc = claimed.first();
+            claimed = claimed.rest();
+            self.win_channel(*claim(vc), port << M::SHIFT | vc, active);
+        }
+        pointers.withdraw_winners(port);
+    }
+
+    /// Switch allocation: which input ports send, each from the virtual channel that it has for its candidate.
+    #[inline(always)]
+    fn match_ports(&mut self, active: &mut List, winners: &mut List) {
+        let pointers = self.pointers();
+        if self.notes().switch_input_first {
+            return self.match_ports_input_first(active, winners);
+        }
+        for &port in active.as_slice() {
+            pointers.grant(port, winners);
+        }
+    }
+
+    /// Separable input-first: each input port picks an output port, each output port one of those that picked it. Here `active` holds the
+    /// output slots that bid, each once. Nothing of this can be foreseen by a processor, so it is done without branches where it can be.
+    fn match_ports_input_first(&mut self, active: &mut List, winners: &mut List) {
+        let pointers = self.pointers();
+        let (distances, chosen) = (self.notes().distance.as_mut_ptr(), self.notes().chosen.as_mut_ptr());
+        // SAFETY: there are entries for all ports of routers.
+        let distance_of = |input_port: u32| unsafe { &mut *distances.add(input_port as usize) };
+        let chosen_by = |port: u32| unsafe { &mut *chosen.add(port as usize) };
+        for &output in active.as_slice() {
+            let (port, holder) = (output >> M::SHIFT, pointers.output(output).holder);
+            let input_port = holder >> M::SHIFT;
+            let input = pointers.input_port(input_port);
+            let port_distance = port.wrapping_sub(input_port).wrapping_sub(input.accept_pointer as u32);
+            let vc_distance = from_pointer(holder & (M::BITS - 1), u32::from(input.vc_pointer));
+            let distance = u64::from(port_distance) << 32 | u64::from(vc_distance);
+            let nearest = distance_of(input_port);
+            let is_first = input.candidate == NONE;
+            winners.push_if(input_port, is_first);
+            let is_better = is_first | (distance < *nearest);
+            input.candidate = select_unpredictable(is_better, output, input.candidate);
+            *nearest = select_unpredictable(is_better, distance, *nearest);
+        }
+        for &input_port in winners.as_slice() {
+            let port = pointers.input_port(input_port).candidate >> M::SHIFT;
+            let pointer = port.wrapping_add(pointers.output_port(port).grant_pointer as u32);
+            let rival = *chosen_by(port);
+            let is_better = (rival == NONE) | (from_pointer(input_port, pointer) < from_pointer(rival, pointer));
+            *chosen_by(port) = select_unpredictable(is_better, input_port, rival);
+        }
+        // A port that has been chosen is so by the port of its candidate.
+        let mut kept = 0;
+        for position in 0..winners.len() {
+            let input_port = winners.at(position);
+            let candidate = &mut pointers.input_port(input_port).candidate;
+            let wins = *chosen_by(*candidate >> M::SHIFT) == input_port;
+            winners.set(kept, input_port);
+            kept += usize::from(wins);
+            *candidate = select_unpredictable(wins, *candidate, NONE);
+        }
+        winners.truncate(kept);
+        for &input_port in winners.as_slice() {
+            *chosen_by(pointers.input_port(input_port).candidate >> M::SHIFT) = NONE;
+        }
+    }
+
+    /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel.
+    #[inline(always)]
+    fn cross(&mut self, winners: &List, lists: &mut Block, now: u64) {
+        self.statistics.flit_hops += winners.len() as u64;
+        let pointers = self.pointers();
+        let frees = self.parameters.release == VcRelease::Tail;
+        for &input_port in winners.as_slice() {
+            let sender = pointers.input_port(input_port);
+            let output = std::mem::replace(&mut sender.candidate, NONE);
+            let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
+            let account = pointers.output(output);
+            let slot = std::mem::replace(&mut account.holder, NONE);
+            account.credits -= 1;
+            let input_vc = slot & (M::BITS - 1);
+            let towards = port.wrapping_sub(input_port);
+            (sender.accept_pointer, sender.vc_pointer) = (towards.wrapping_add(1) as i16, input_vc as u16 + 1);
+
+            let upstream = pointers.links(input_port);
+            pointers.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+            let downstream = pointers.links(port);
+            downstream.sent += 1;
+            pointers.arrivals.post((now as u32).wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+
+            let out = pointers.output_port(port);
+            out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
+            out.ready = out.ready.without(M::bit(vc));
+            if frees {
+                out.free = out.free.or(M::bit(vc));
+                pointers.list_for_allocation(port, &mut lists.allocate_next);
+            }
+            let buffer = pointers.input(slot);
+            buffer.output = NONE;
+            buffer.flits -= 1;
+            self.buffers.rings.pop_near(&mut buffer.packet.queue, slot);
+            lists.heads_next.push_if(slot, buffer.flits > 0);
+        }
+    }
+}
+
+impl<M: VcMask> Pointers<M> {
+    /// Puts a port on a list for virtual-channel allocation, once, if somebody waits there.
+    #[inline(always)]
+    fn list_for_allocation(self, port: u32, list: &mut List) {
+        let links = self.links(port);
+        let is_new = (links.request_head != NONE) & !links.listed;
+        list.push_if(port, is_new);
+        links.listed |= is_new;
+    }
+
+    /// An output virtual channel whose packet has a credit bids for the switch: it, or its port, is noted as active.
+    #[inline(always)]
+    fn bid(self, output: u32, by_slot: bool, active: &mut List) {
+        if by_slot {
+            active.push(output);
+        } else {
+            self.set_ready(output, active);
+        }
+    }
+
+    /// Output slots whose packets have left are not active any more.
+    #[inline(always)]
+    fn forget_gone(self, active: &mut List) {
+        let mut kept = 0;
+        for position in 0..active.len() {
+            let output = active.at(position);
+            active.set(kept, output);
+            kept += usize::from(self.output(output).holder != NONE);
+        }
+        active.truncate(kept);
+    }
+
+    /// The free virtual channels of a port that a head may take.
+    #[inline(always)]
+    fn eligible(self, port: u32, head: u32) -> M {
+        let asked = &self.input(head).packet;
+        self.output_port(port).free.and(M::range(u32::from(asked.request_first), u32::from(asked.request_last) + 1))
+    }
+
+    /// Of some virtual channels of a port the first one from a head's pointer on.
+    #[inline(always)]
+    fn pick_channel(self, port: u32, head: u32, eligible: M) -> u32 {
+        let base = port << M::SHIFT;
+        let offset = self.input(head).packet.accept_pointer.wrapping_sub(base);
+        base | eligible.first_from(select_unpredictable(offset < M::BITS, offset, 0))
+    }
+
+    /// Of the heads that ask for a port, the first one from the pointer of its output slot on that may take that, or [`NONE`].
+    #[inline(always)]
+    fn first_that_may_take(self, output: u32) -> u32 {
+        let pointer = self.output(output).packet.grant_pointer;
+        let vc = (output & (M::BITS - 1)) as u8;
+        let (mut best, mut best_distance) = (NONE, u32::MAX);
+        let mut head = self.links(output >> M::SHIFT).request_head;
+        while head != NONE {
+            let asking = &self.input(head).packet;
+            let distance = from_pointer(head, pointer);
+            // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
+            if asking.request_first <= vc && vc <= asking.request_last && (best == NONE || distance < best_distance) {
+                (best, best_distance) = (head, distance);
+            }
+            head = asking.request_next;
+        }
+        best
+    }
+
+    /// Takes the heads that have won a virtual channel out of a port's list of requests.
+    #[inline(always)]
+    fn withdraw_winners(self, port: u32) {
+        let mut link = &mut self.links(port).request_head;
+        while *link != NONE {
+            let head = self.input(*link);
+            if head.output == NONE {
+                link = &mut head.packet.request_next;
+            } else {
+                *link = head.packet.request_next;
+            }
+        }
+    }
+}
