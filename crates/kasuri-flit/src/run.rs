@@ -12,7 +12,7 @@ use crate::select;
 use crate::support;
 use crate::team::Team;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Block, Compiled, NEVER, Packet, Partition, Tile};
+use crate::tile::{Compiled, NEVER, Packet, Partition, Tile};
 use kasuri_model::engine::{
     Command, Controller, Engine, EngineError, Feature, Interval, Losses, Method, Outcome, Phase, Prediction, Prepared, Status,
 };
@@ -548,7 +548,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn is_idle(&self) -> bool {
         // What is most often not idle first.
-        self.blocks.iter().all(Block::is_idle)
+        self.blocks.are_idle()
             && (0..self.parameters.router_blocks).all(|block| self.layout.is_idle(block))
             && self.in_flight.arrivals.is_empty()
             && self.in_flight.credits.is_empty()

@@ -9,7 +9,7 @@ use super::queues::NO_VC;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Share, Tile};
+use crate::tile::{Share, Tile, put_back};
 use kasuri_model::scenario::Scenario;
 use std::ops::Range;
 
@@ -114,7 +114,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         let Some(mut memories) = self.terminals.memories.take() else { return };
         for block in 0..blocks {
             self.take_into_memories(&mut memories, block, now);
-            self.credit_sources(block, now);
+            let mut events = std::mem::take(&mut self.in_flight.due);
+            self.credit_sources(block, now, &mut events);
+            put_back(&mut self.in_flight.due, events);
             self.edge.begin_cycle(block, now);
             self.serve_queues(block, now);
         }
@@ -133,7 +135,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.in_flight.arrivals.take(now, self.parameters.router_blocks + block, &mut events);
         let first_slot = self.first_terminal_slot();
         events.drain(..).for_each(|address| memories.arrive(address - first_slot));
-        self.in_flight.due = events;
+        put_back(&mut self.in_flight.due, events);
     }
 
     /// The memory of a host takes what it can in this cycle: at most one flit that each terminal sends and one that it gets, in turn.

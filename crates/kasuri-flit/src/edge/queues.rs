@@ -2,7 +2,7 @@
 
 use super::class_queues::ClassQueues;
 use super::feed::Letter;
-use crate::tile::{NONE, Share};
+use crate::tile::{NONE, Share, put_back};
 use kasuri_model::scenario::Scenario;
 
 /// No virtual channel chosen yet.
@@ -100,7 +100,7 @@ impl Queues {
     #[inline(always)]
     pub(crate) fn put_active(&mut self, block: u32, list: Vec<u32>) {
         debug_assert!(self.active[block as usize].is_empty());
-        self.active[block as usize] = list;
+        put_back(&mut self.active[block as usize], list);
     }
 
     /// Does a terminal hold a packet that it cannot send?

@@ -11,7 +11,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
-use crate::tile::{Links, NONE, Parameters, Tile};
+use crate::tile::{Links, NONE, Parameters, Tile, put_back};
 use kasuri_network::memory::Column;
 use std::ops::Range;
 
@@ -183,9 +183,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             if self.parameters.enters_at_once { self.sink_at_once(slot, now) } else { self.sink(slot, now) }
         }
         events.clear();
-        self.in_flight.due = events;
-        self.credit_sources(block, now);
-        let mut events = std::mem::take(&mut self.in_flight.due);
+        self.credit_sources(block, now, &mut events);
         self.edge.begin_cycle(block, now);
         if self.edge.queues.by_class.is_some() {
             self.serve_class_queues(block, now);
@@ -194,15 +192,14 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.send_flits(block, now, &mut events);
         }
         self.edge.end_cycle(block, now + 1);
-        self.in_flight.due = events;
+        put_back(&mut self.in_flight.due, events);
     }
 
-    /// The sources of a block take the credits of cycle `now`.
+    /// The sources of a block take the credits of cycle `now`. `events` is memory to use.
     #[inline(always)]
-    pub(super) fn credit_sources(&mut self, block: u32, now: u64) {
-        let mut events = std::mem::take(&mut self.in_flight.due);
+    pub(super) fn credit_sources(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
         let first_slot = self.first_terminal_slot();
-        self.in_flight.credits.take(now, self.parameters.router_blocks + block, &mut events);
+        self.in_flight.credits.take(now, self.parameters.router_blocks + block, events);
         for position in 0..events.len() {
             if let Some(&slot) = events.get(position + 3 * PREFETCH_DISTANCE) {
                 prefetch(&self.terminals.injection[slot - first_slot]);
@@ -210,7 +207,6 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.credit_source(events[position] - first_slot);
         }
         events.clear();
-        self.in_flight.due = events;
     }
 
     /// Adds the flits of packets that have entered or left in part to the counters. What has passed since then is added at the

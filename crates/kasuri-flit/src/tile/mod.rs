@@ -157,6 +157,41 @@ pub(crate) struct Block {
     delayed: Vec<Vec<u32>>,
 }
 
+/// The lists of all blocks. Who advances a block takes them out: a pointer, where all lists as values would be copied in every cycle.
+pub(crate) struct Blocks(Vec<Option<Box<Block>>>);
+
+impl Blocks {
+    /// Takes the lists of a block.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, block: u32) -> Box<Block> {
+        self.0[block as usize].take().expect("who takes the lists of a block puts them back")
+    }
+
+    /// Puts the lists of a block back.
+    #[inline(always)]
+    pub(crate) fn put_back(&mut self, block: u32, lists: Box<Block>) {
+        put_back(&mut self.0[block as usize], Some(lists));
+    }
+
+    /// Is there nothing to do in a block without a new event?
+    #[inline(always)]
+    pub(crate) fn is_idle(&self, block: u32) -> bool {
+        self.0[block as usize].as_ref().is_some_and(|lists| lists.is_idle())
+    }
+
+    /// Is there nothing to do in any block without a new event?
+    #[inline(always)]
+    pub(crate) fn are_idle(&self) -> bool {
+        (0..self.0.len() as u32).all(|block| self.is_idle(block))
+    }
+}
+
+/// Puts something back in whose place an empty one stands, which owns no memory to give back: so nothing has to look whether it does.
+#[inline(always)]
+pub(crate) fn put_back<T>(place: &mut T, value: T) {
+    std::mem::forget(std::mem::replace(place, value));
+}
+
 impl Block {
     fn new(parameters: &Parameters, ports: usize, shift: u32) -> Self {
         let list = List::with_capacity;
@@ -328,7 +363,7 @@ pub(crate) struct Tile<'a, L: RouterLayout> {
     pub(crate) wiring: Wiring,
     pub(crate) in_flight: InFlight<L::Wheel>,
     pub(crate) buffers: Buffered,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Blocks,
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) edge: Edge<'a>,
     pub(crate) packets: Packets,
@@ -373,7 +408,9 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             wiring: Wiring::new(addresses, &parameters),
             in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
-            blocks: (0..router_blocks).map(|block| Block::new(&parameters, ports_of_block(block), vc_shift)).collect(),
+            blocks: Blocks(
+                (0..router_blocks).map(|block| Some(Box::new(Block::new(&parameters, ports_of_block(block), vc_shift)))).collect(),
+            ),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario), first_gaps),

@@ -15,7 +15,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::{FLITS_AHEAD, prefetch, prefetch_across};
 use crate::support::LayoutName;
 use crate::tile::wheel::{BitWheel, Wheel};
-use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile};
+use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile, put_back};
 use kasuri_network::memory::{Column, filled};
 use std::arch::x86_64::*;
 
@@ -363,7 +363,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
 impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
     fn vector_cycle(&mut self, block: u32, now: u64) {
-        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut lists = self.blocks.take(block);
         let moved = self.visit_units(block, now, &mut lists);
         self.post_moves(moved, now as u32);
         self.statistics.flit_hops += moved as u64;
@@ -385,9 +385,9 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
             self.release(slot, output, &mut lists);
         }
         tails.clear();
-        self.layout.tails = tails;
+        put_back(&mut self.layout.tails, tails);
         lists.turn();
-        self.blocks[block as usize] = lists;
+        self.blocks.put_back(block, lists);
     }
 
     /// Fetches what the release of later tails of a list will look at: first the input slot, then the packet behind in the queue.

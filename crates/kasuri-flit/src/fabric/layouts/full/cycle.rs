@@ -7,7 +7,7 @@ use crate::fabric::routing::Route;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::wheel::Wheel;
-use crate::tile::{NEVER, NONE, Tile};
+use crate::tile::{NEVER, NONE, Tile, put_back};
 use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
 use kasuri_network::routing::Candidate;
 
@@ -26,7 +26,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             self.take_arrivals(block, now, &mut events);
             self.take_credits(block, now, &mut events);
         }
-        self.in_flight.due = events;
+        put_back(&mut self.in_flight.due, events);
         self.layout.wake_sleepers(block, now);
         let mut awake = std::mem::take(&mut self.layout.sleep.awake[block as usize]);
         let mut masks = self.layout.step.masks.take();

@@ -18,7 +18,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     /// Flits enter their buffers, or pass on at once. Credits of this cycle have been taken before.
     pub(super) fn take_predicted_arrivals(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
         let Some(mut unit) = self.prediction.take() else { return };
-        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut lists = self.blocks.take(block);
         self.take_copies_back(&mut unit, block, now, &mut lists);
         self.in_flight.arrivals.take(now, block, events);
         let mut possible = std::mem::take(&mut unit.sorting.possible);
@@ -39,7 +39,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             }
         }
         unit.sorting.possible = possible;
-        self.blocks[block as usize] = lists;
+        self.blocks.put_back(block, lists);
         self.prediction = Some(unit);
     }
 

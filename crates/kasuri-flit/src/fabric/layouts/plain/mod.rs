@@ -18,7 +18,7 @@ use crate::prefetch::prefetch;
 use crate::support::LayoutName;
 use crate::tile::list::List;
 use crate::tile::wheel::{ListWheel, Posts};
-use crate::tile::{Block, InputSlot, Links, NONE, OutputSlot, Parameters, Tile};
+use crate::tile::{Block, InputSlot, Links, NONE, OutputSlot, Parameters, Tile, put_back};
 use departures::Departures;
 use input_first::Picks;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
@@ -318,12 +318,6 @@ impl<M: VcMask> RouterLayout for Plain<M> {
     }
 }
 
-/// Puts lists back in whose place empty ones stand, which own no memory to give back: so nothing has to look whether they do.
-#[inline(always)]
-fn put_back<T>(place: &mut T, lists: T) {
-    std::mem::forget(std::mem::replace(place, lists));
-}
-
 impl<M: VcMask> Tile<'_, Plain<M>> {
     /// The hot loops' hold on the columns.
     #[inline(always)]
@@ -344,7 +338,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn plain_cycle(&mut self, block: u32, now: u64) {
         if self.layout.is_idle(block)
-            && self.blocks[block as usize].is_idle()
+            && self.blocks.is_idle(block)
             && self.in_flight.arrivals.is_empty_at(now, block)
             && self.in_flight.credits.is_empty_at(now, block)
             && self.no_copies_due(block, now)
@@ -352,7 +346,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         {
             return;
         }
-        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut lists = self.blocks.take(block);
         let mut active = std::mem::take(&mut self.layout.active[block as usize]);
         let mut winners = std::mem::take(&mut self.layout.winners);
         if self.prediction.is_some() {
@@ -367,7 +361,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         for step in self.parameters.clock.steps(now) {
             self.plain_step(&mut active, &mut winners, &mut lists, step, now);
         }
-        put_back(&mut self.blocks[block as usize], lists);
+        self.blocks.put_back(block, lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
     }

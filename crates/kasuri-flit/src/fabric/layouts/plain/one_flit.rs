@@ -8,14 +8,14 @@
 //! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
 //! keeps apart.
 
-use super::{Plain, Pointers, put_back};
+use super::{Plain, Pointers};
 use crate::edge;
 use crate::fabric::allocators::{self, PlainAllocator, from_pointer};
 use crate::fabric::clock::Clock;
 use crate::fabric::features::output_shares::Granted;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::list::List;
-use crate::tile::{Block, NONE, Tile};
+use crate::tile::{Block, NONE, Tile, put_back};
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
@@ -88,13 +88,13 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     pub(super) fn one_flit_cycle(&mut self, block: u32, now: u64) {
         if self.layout.active[block as usize].is_empty()
-            && self.blocks[block as usize].is_idle()
+            && self.blocks.is_idle(block)
             && self.in_flight.arrivals.is_empty_at(now, block)
             && self.in_flight.credits.is_empty_at(now, block)
         {
             return;
         }
-        let mut lists = std::mem::take(&mut self.blocks[block as usize]);
+        let mut lists = self.blocks.take(block);
         let mut active = std::mem::take(&mut self.layout.active[block as usize]);
         let mut winners = std::mem::take(&mut self.layout.winners);
         self.take_packets(block, now, &mut lists);
@@ -122,7 +122,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             self.pointers().keep_active(&mut active);
         }
         lists.turn();
-        put_back(&mut self.blocks[block as usize], lists);
+        self.blocks.put_back(block, lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
     }
