@@ -2,7 +2,7 @@
 //! the refusals and the documentation's table are made of it. A layout changes the time that a run takes and nothing else.
 
 use crate::options::{FlitOptions, Simd};
-use crate::select::{has_slow_channel, is_loaded, vector_instructions, widest_router};
+use crate::select::{has_cycle_of_one_flit, has_slow_channel, is_loaded, vector_instructions, widest_router};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
@@ -608,7 +608,7 @@ fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
     match simd {
         Simd::Portable => false,
         Simd::Always => vector_instructions(),
-        Simd::Auto => vector_instructions() && is_loaded(scenario),
+        Simd::Auto => vector_instructions() && !has_cycle_of_one_flit(scenario) && is_loaded(scenario),
     }
 }
 

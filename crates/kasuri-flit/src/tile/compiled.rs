@@ -178,7 +178,7 @@ impl Compiled {
             vc_allocator: router.vc_allocator.clone(),
             switch_allocator: router.switch_allocator.clone(),
             enters_at_once: !periodic && edge::one_flit::enter_at_once(scenario),
-            one_flit: L::LAYOUT == LayoutName::Plain && !periodic && one_flit::serves(scenario, all_slots <= NEAR_SLOTS),
+            one_flit: L::LAYOUT == LayoutName::Plain && !periodic && one_flit::serves(scenario, all_slots),
             full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {
                 router: router.clone(),
                 computation_steps: scenario.pipeline.computation_cycles,

@@ -3,6 +3,7 @@
 
 use super::RouterShape;
 use num_traits::PrimInt;
+use std::hint::select_unpredictable;
 
 /// What is allocated on masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl<W: PrimInt> RequestMasks<W> {
 #[inline(always)]
 pub(crate) fn first_from<W: PrimInt>(mask: W, pointer: u32) -> u32 {
     let above = if pointer < room::<W>() { (mask >> pointer as usize) << pointer as usize } else { W::zero() };
-    if above.is_zero() { mask.trailing_zeros() } else { above.trailing_zeros() }
+    select_unpredictable(above.is_zero(), mask, above).trailing_zeros()
 }
 
 /// The members of a mask, in order.

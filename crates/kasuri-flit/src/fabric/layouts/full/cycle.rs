@@ -79,12 +79,12 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         let input = &mut self.layout.input[slot];
         input.flits += 1;
         let (flits, is_free) = (input.flits, input.output == NONE);
-        if !is_free && flits == 1 {
+        if !is_free & (flits == 1) {
             self.layout.note_bidder(slot);
         }
         self.layout.wake(slot >> M::SHIFT);
         let whole = self.parameters.switching == Switching::StoreAndForward;
-        let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free && flits == 1 };
+        let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free & (flits == 1) };
         if is_head {
             // Its route is computed when its router's turn comes.
             prefetch(&self.packets[self.front_packet(slot) as usize]);
@@ -100,11 +100,11 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             buffers.free(slot, !is_free);
         }
         let output = self.layout.output[slot];
-        if output.holder != NONE && output.credits == 1 {
+        if (output.holder != NONE) & (output.credits == 1) {
             self.layout.note_bidder(output.holder);
         }
-        let all_back = output.holder == NONE && output.credits == u32::from(self.parameters.buffer_flits);
-        if all_back && self.parameters.release == VcRelease::TailCredit {
+        let all_back = (output.holder == NONE) & (output.credits == u32::from(self.parameters.buffer_flits));
+        if all_back & (self.parameters.release == VcRelease::TailCredit) {
             self.layout.set_free_channel(slot);
         }
         self.layout.wake(slot >> M::SHIFT);

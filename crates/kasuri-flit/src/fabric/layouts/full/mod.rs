@@ -32,6 +32,7 @@ use kasuri_network::routing::{Candidate, VirtualChannels};
 use masked::{Masks, Places};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 /// What the full layout needs to know beyond [`Parameters`].
@@ -183,7 +184,9 @@ impl Unit {
     /// An input of the switch that has served this virtual channel looks at the next ones first from now on.
     fn pass_pointer(&mut self, vc: u32, row: u32, full: &FullParameters) {
         let (after, channels) = (vc + full.router.input_speedup, full.router.virtual_channels);
-        self.vc_pointer[row as usize] = if after < channels { after } else { after % channels };
+        // Not divided where that can be avoided, and not by a branch either, since which channel comes next cannot be foreseen.
+        let rest = if after < 2 * channels { after.wrapping_sub(channels) } else { after % channels };
+        self.vc_pointer[row as usize] = select_unpredictable(after < channels, after, rest);
     }
 
     /// A flit of this slot has crossed: does its packet keep the path for the next one?

@@ -23,6 +23,7 @@ use departures::Departures;
 use input_first::Picks;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 use kasuri_network::memory::Column;
+use std::hint::select_unpredictable;
 
 /// The buffer of one virtual channel of an input port. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -840,7 +841,7 @@ impl<M: VcMask> Pointers<M> {
             let output = base | rest.first();
             rest = rest.rest();
             let key = self.grant_key(port, grant_pointer, output);
-            best = if key < best_key { output } else { best };
+            best = select_unpredictable(key < best_key, output, best);
             best_key = best_key.min(key);
         }
         best
@@ -860,16 +861,11 @@ impl<M: VcMask> Pointers<M> {
     fn offer(self, input_port: u32, output: u32, winners: &mut List) {
         let input = self.input_port(input_port);
         let held = input.candidate;
-        if held == NONE {
-            input.candidate = output;
-            winners.push(input_port);
-            return;
-        }
+        let is_first = held == NONE;
+        winners.push_if(input_port, is_first);
         let pointer = input_port.wrapping_add(input.accept_pointer as u32);
         let distance = |output: u32| (output >> M::SHIFT).wrapping_sub(pointer);
-        if distance(output) < distance(held) {
-            input.candidate = output;
-        }
+        input.candidate = select_unpredictable(is_first | (distance(output) < distance(held)), output, held);
     }
 
     /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, and whether the
@@ -915,8 +911,8 @@ impl<M: VcMask> Pointers<M> {
         let downstream = self.links(port);
         downstream.sent += 1;
         self.arrivals.post(sent.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
-        let stops = flits == 0 || credits == 0 || left == 0;
-        out.ready = out.ready.without(if stops { M::bit(vc) } else { M::default() });
+        let stops = (flits == 0) | (credits == 0) | (left == 0);
+        out.ready = out.ready.without(select_unpredictable(stops, M::bit(vc), M::default()));
         left == 0
     }
 

@@ -22,9 +22,13 @@ use kasuri_network::memory::Column;
 use kasuri_network::predictor;
 use std::hint::select_unpredictable;
 
-/// Does this cycle serve a scenario? Its routers must be canonical ones with allocators that are built in here, and their state near: of
-/// what lies far the general cycle fetches ahead.
-pub(crate) fn serves(scenario: &Scenario, is_near: bool) -> bool {
+/// Virtual channels of routers up to which this cycle is the faster one: on trees and meshes of 8,000 and 12,000 it takes 0.75 to 1.04 of the
+/// general one's time, from low loads to saturation, on those of 49,000 0.93 to 1.12.
+const MOST_SLOTS: u64 = 1 << 14;
+
+/// Does this cycle serve a scenario whose routers have so many virtual channels? They must be canonical ones with allocators that are built
+/// in here, and their state near: of what lies far the general cycle fetches ahead.
+pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
     let router = &scenario.router;
     let is_canonical = router.switching == Switching::Wormhole
         && router.architecture != Architecture::Crosspoint
@@ -35,7 +39,7 @@ pub(crate) fn serves(scenario: &Scenario, is_near: bool) -> bool {
         && !scenario.routing.observes_congestion();
     // Interfaces may want to hear of heads that come to routers.
     let is_plain = Granted::of(scenario).is_none() && scenario.endpoint.is_none() && scenario.failure.is_none();
-    is_near
+    slots <= MOST_SLOTS
         && edge::longest_packet(scenario) == 1
         && is_canonical
         && is_plain
