@@ -86,6 +86,12 @@ impl Calendar {
         self.next[entry as usize]
     }
 
+    /// The entry that follows one in its bucket, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn following(&self, entry: u32) -> u32 {
+        self.next[entry as usize]
+    }
+
     /// Forgets all entries.
     pub(super) fn clear(&mut self) {
         for ring in &mut self.blocks {

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::calendar::Calendar;
 use super::feed::{Again, Arrival, Ask, Backlog, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
 use super::queues::Queues;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_across;
 use crate::tile::{NEVER, NONE, Share};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 
 /// The running number of the next packet of a terminal that has no batch.
 const AFTER_BATCH: u64 = u64::MAX / 2;
+
+/// Entries of a bucket of the calendar between asking for one and its use.
+const ENTRIES_AHEAD: usize = 8;
 
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
@@ -186,6 +189,14 @@ impl<'a> OpenTraffic<'a> {
             let entry = if is_own { first + terminal } else { entry };
             self.returned[(terminal >> self.calendar.block_shift) as usize].push((entry, cycle));
         }
+    }
+
+    /// Fetches an entry of a bucket of the calendar, if there is one. Returns the one that follows it there.
+    #[inline(always)]
+    fn fetch_entry(&self, entry: u32) -> u32 {
+        let Some(creations) = self.creations.get(entry as usize) else { return NONE };
+        prefetch_across(creations);
+        self.calendar.following(entry)
     }
 
     /// The terminal of an entry, by its number in the tile. Most scenarios have one class, whose entries need no division.
@@ -464,7 +475,7 @@ impl PacketFeed for OpenTraffic<'_> {
 
     fn prefetch_tail_left(&self, terminal: u32) {
         if let Some(creations) = self.creations.get((terminal - self.first) as usize) {
-            prefetch(creations);
+            prefetch_across(creations);
         }
     }
 
@@ -506,11 +517,13 @@ impl PacketFeed for OpenTraffic<'_> {
             return;
         }
         let mut entry = self.calendar.open(block, now);
+        let mut ahead = entry;
+        for _ in 0..ENTRIES_AHEAD {
+            ahead = self.fetch_entry(ahead);
+        }
         while entry != NONE {
+            ahead = self.fetch_entry(ahead);
             let following = self.calendar.take(block, entry);
-            if let Some(creations) = self.creations.get(following as usize) {
-                prefetch(creations);
-            }
             let next = self.creations[entry as usize].next;
             if next <= now {
                 self.backlog.add(next);

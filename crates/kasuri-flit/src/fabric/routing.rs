@@ -7,7 +7,7 @@ use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::prefetch;
 use crate::tile::list::List;
-use crate::tile::{Block, Tile};
+use crate::tile::{Block, RouterPlace, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::routing::{Candidate, Choice, HashedChoice, Hop, NoView, packet_key};
 
@@ -144,14 +144,14 @@ impl<L: RouterLayout> Tile<'_, L> {
             let counted = self.packets.counts_predictions(&self.statistics.counting, packet);
             unit.note_head(slot, input_port, candidate.port, counted, false);
         }
-        self.wiring.places[input_port].first_port + u32::from(candidate.port)
+        self.wiring.router_at(input_port).first_port + u32::from(candidate.port)
     }
 
     /// A head that has been routed claims its output.
     #[inline(always)]
     pub(crate) fn claim(&mut self, slot: u32, candidate: &Candidate, flits: u16) {
         if let Some(claims) = &mut self.routing.claims {
-            let port = self.wiring.places[slot >> L::Mask::SHIFT].first_port + u32::from(candidate.port);
+            let port = self.wiring.router_at(slot >> L::Mask::SHIFT).first_port + u32::from(candidate.port);
             claims.make(slot, port << L::Mask::SHIFT | u32::from(candidate.virtual_channels.begin), u32::from(flits));
         }
     }
@@ -161,11 +161,11 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
         let record = &self.packets[packet as usize];
         let input_port = slot >> L::Mask::SHIFT;
-        let router = self.wiring.router_of_port[input_port];
+        let RouterPlace { router, first_port } = self.wiring.router_at(input_port);
         let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let hop = Hop {
             router: RouterId(router),
-            input: (input_port - self.wiring.first_port(router)) as u16,
+            input: (input_port - first_port) as u16,
             virtual_channel: (slot & (L::Mask::BITS - 1)) as u16,
             source: TerminalId(record.source),
             destination: TerminalId(record.destination),
@@ -178,7 +178,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
         let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
-        let router = self.wiring.places[slot >> L::Mask::SHIFT].own_number;
+        let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
         let question = memo.question(router, slot, &self.packets[packet as usize]);
         match memo.known(&question) {
             Known::Answer(candidate, state) => return Route { candidate, state },
@@ -232,7 +232,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let flits = record.flits;
         self.layout.set_left(slot, flits);
         if self.edge.hears_heads {
-            let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
+            let router = self.wiring.router_at(slot >> L::Mask::SHIFT).router;
             self.edge.head_came(router, &self.packets[packet as usize], self.cycle);
         }
         flits

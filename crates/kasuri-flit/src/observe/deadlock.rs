@@ -9,7 +9,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::run::Run;
 use crate::team::Team;
-use crate::tile::{InputSlot, NONE, THROWN_AWAY, Tile};
+use crate::tile::{InputSlot, NONE, RouterPlace, THROWN_AWAY, Tile};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;
@@ -46,8 +46,7 @@ impl Waiting {
         let mut several = Vec::new();
         tile.layout.append_waiting(&mut several);
         for (slot, candidate) in several {
-            let router = tile.wiring.router_of_port[slot >> L::Mask::SHIFT];
-            let port = tile.wiring.first_port(router) + u32::from(candidate.port);
+            let port = tile.wiring.router_at(slot >> L::Mask::SHIFT).first_port + u32::from(candidate.port);
             let channels = u32::from(candidate.virtual_channels.begin)..u32::from(candidate.virtual_channels.end);
             waiting.push((slot, Asked { port, channels }));
         }
@@ -138,8 +137,8 @@ impl<L: RouterLayout> Run<'_, L> {
     /// Where a slot is in the network, whatever the tiles: the router's number, and the slot's number within the router.
     fn in_network(&self, place: Place) -> (u32, u32) {
         let wiring = &self.tile(place).wiring;
-        let router = wiring.router_of_port[place.1 >> L::Mask::SHIFT];
-        (router, place.1 - (wiring.first_port(router) << L::Mask::SHIFT))
+        let RouterPlace { router, first_port } = wiring.router_at(place.1 >> L::Mask::SHIFT);
+        (router, place.1 - (first_port << L::Mask::SHIFT))
     }
 
     /// All slots of routers.

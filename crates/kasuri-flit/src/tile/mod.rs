@@ -226,11 +226,11 @@ impl Block {
     }
 }
 
-/// Where a router stands in its tile. 8 bytes.
+/// A router of a tile. 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouterPlace {
-    /// The number that it has there.
-    pub(crate) own_number: u32,
+    /// Its number in the network.
+    pub(crate) router: u32,
     /// Its first port address.
     pub(crate) first_port: u32,
 }
@@ -245,12 +245,10 @@ pub(crate) struct Wiring {
     /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel. Empty where they are sent as they
     /// cross it.
     pub(crate) before_channel: Column<u32>,
-    /// The router of a router's port address, by its number in the network; [`NONE`] in gaps.
+    /// The router of a router's port address, by its number in the tile; [`NONE`] in gaps.
     pub(crate) router_of_port: Column<u32>,
-    /// The same by what its heads are routed with.
-    pub(crate) places: Column<RouterPlace>,
-    /// First port address of each router of the tile, by the number that it has there.
-    router_port: Column<u32>,
+    /// The routers of the tile, by their numbers there: so few that they lie in a near cache.
+    routers: Column<RouterPlace>,
     own_number: Arc<[u32]>,
 }
 
@@ -259,6 +257,7 @@ impl Wiring {
     fn new(addresses: &Addresses, parameters: &Parameters) -> Self {
         let ports = addresses.ports as usize;
         let before_channel = if parameters.sends_later() { addresses.first_terminal_port as usize } else { 0 };
+        let routers = addresses.share.routers.iter().zip(&addresses.router_port);
         let unconnected =
             Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
         Self {
@@ -267,8 +266,7 @@ impl Wiring {
             period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
             before_channel: Column::filled(before_channel, 0),
             router_of_port: Column::filled(addresses.first_terminal_port as usize, NONE),
-            places: Column::filled(addresses.first_terminal_port as usize, RouterPlace { own_number: NONE, first_port: NONE }),
-            router_port: addresses.router_port.clone().into(),
+            routers: routers.map(|(&router, &first_port)| RouterPlace { router, first_port }).collect(),
             own_number: Arc::clone(&addresses.own_number),
         }
     }
@@ -276,7 +274,13 @@ impl Wiring {
     /// The first port address of a router, which is named by its number in the network.
     #[inline(always)]
     pub(crate) fn first_port(&self, router: u32) -> u32 {
-        self.router_port[self.own_number(router)]
+        self.routers[self.own_number(router)].first_port
+    }
+
+    /// The router that a port address belongs to, which must be a router's.
+    #[inline(always)]
+    pub(crate) fn router_at(&self, port: u32) -> RouterPlace {
+        self.routers[self.router_of_port[port]]
     }
 
     /// The number that a router of the network has in the tile.
@@ -431,8 +435,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         for &router in routers.iter() {
             let (base, ports) = (self.wiring.first_port(router), network.port_count(RouterId(router)));
             for port in base..base + ports {
-                self.wiring.router_of_port[port] = router;
-                self.wiring.places[port] = RouterPlace { own_number: self.wiring.own_number(router), first_port: base };
+                self.wiring.router_of_port[port] = self.wiring.own_number(router);
                 self.layout.connect_input(port, base);
             }
             // Pointers start at the router's first slot.
@@ -520,7 +523,9 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         if port >= first_terminal {
             return Some(Endpoint::Terminal(self.parameters.share.terminal(port - first_terminal)));
         }
-        let router = self.wiring.router_of_port[port];
-        (router != NONE).then(|| Endpoint::Router(RouterId(router), (port - self.wiring.first_port(router)) as u16))
+        (self.wiring.router_of_port[port] != NONE).then(|| {
+            let RouterPlace { router, first_port } = self.wiring.router_at(port);
+            Endpoint::Router(RouterId(router), (port - first_port) as u16)
+        })
     }
 }

@@ -185,7 +185,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             input.left = 1;
             (input.packet.length, input.packet.request_first, input.packet.request_last) =
                 (1, channels.begin as u8, (channels.end - 1) as u8);
-            let port = self.wiring.places[slot >> M::SHIFT].first_port + u32::from(route.candidate.port);
+            let port = self.wiring.router_at(slot >> M::SHIFT).first_port + u32::from(route.candidate.port);
             if route_cycles > 1 {
                 input.packet.request_next = port;
                 lists.delayed(now).push(slot);
