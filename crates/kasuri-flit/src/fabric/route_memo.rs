@@ -71,16 +71,24 @@ pub(crate) enum Known {
     Draw(u32),
 }
 
-/// What a routing has asked of its choice.
+/// What a routing has asked of its choice: nothing, one of so many alternatives once (above, with what was drawn below), or more. One word,
+/// since who reads together what has just been written in parts must wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Nothing,
-    /// One of so many alternatives, and which one was drawn.
-    Once {
-        alternatives: u32,
-        drawn: u32,
-    },
-    More,
+pub(crate) struct Asked(u64);
+
+impl Asked {
+    pub(crate) const NOTHING: Self = Self(0);
+    pub(crate) const MORE: Self = Self(u64::MAX);
+
+    /// One of some alternatives, two at least, of which one was drawn.
+    pub(crate) fn once(alternatives: u32, drawn: u32) -> Self {
+        Self(u64::from(alternatives) << 32 | u64::from(drawn))
+    }
+
+    /// The alternatives of the only draw, and what was drawn.
+    fn draw(self) -> (u32, u32) {
+        ((self.0 >> 32) as u32, self.0 as u32)
+    }
 }
 
 /// A draw from which an answer follows.
@@ -208,14 +216,14 @@ impl RouteMemo {
             return self.make_room_for_states();
         }
         match asked {
-            Asked::Nothing => self.entries[question.index] = answer.0,
-            Asked::Once { alternatives, drawn } => self.keep_drawn(question, alternatives, drawn, answer),
-            Asked::More => {}
+            Asked::NOTHING => self.entries[question.index] = answer.0,
+            Asked::MORE => {}
+            once => self.keep_drawn(question, once.draw(), answer),
         }
     }
 
     /// Keeps the answer that followed from a draw.
-    fn keep_drawn(&mut self, question: &Question, alternatives: u32, drawn: u32, answer: Entry) {
+    fn keep_drawn(&mut self, question: &Question, (alternatives, drawn): (u32, u32), answer: Entry) {
         let draw = match self.known(question) {
             Known::Draw(draw) => draw,
             _ if self.drawn.len() + alternatives as usize > MAX_ENTRIES => return,
@@ -241,12 +249,12 @@ pub(crate) struct Watched<C> {
 
 impl<C> Watched<C> {
     pub(crate) fn new(choice: C) -> Self {
-        Self { choice, asked: Asked::Nothing, is_ahead: false }
+        Self { choice, asked: Asked::NOTHING, is_ahead: false }
     }
 
     fn note(&mut self, alternatives: u32) {
         if alternatives > 1 {
-            self.asked = Asked::More;
+            self.asked = Asked::MORE;
         }
     }
 }
@@ -254,8 +262,8 @@ impl<C> Watched<C> {
 impl<C: Choice> Choice for Watched<C> {
     fn uniform(&mut self, alternatives: u32) -> u32 {
         let drawn = self.choice.uniform(alternatives);
-        if self.asked == Asked::Nothing && alternatives > 1 && !self.is_ahead {
-            self.asked = Asked::Once { alternatives, drawn };
+        if self.asked == Asked::NOTHING && alternatives > 1 && !self.is_ahead {
+            self.asked = Asked::once(alternatives, drawn);
         } else {
             self.note(alternatives);
         }
@@ -315,7 +323,7 @@ mod tests {
                             memo.answer_to_draw(draw, drawn)
                         }
                     };
-                    let asked = if draws { Asked::Once { alternatives, drawn } } else { Asked::Nothing };
+                    let asked = if draws { Asked::once(alternatives, drawn) } else { Asked::NOTHING };
                     match answer {
                         Some(answer) => {
                             assert_eq!(answer, right);
