@@ -5,6 +5,9 @@ pub(crate) use kasuri_network::memory::prefetch;
 /// Events between asking for a cache line and its use, in loops over what happens to flits: a memory access takes as long as a few of them.
 pub(crate) const FLITS_AHEAD: usize = 12;
 
+/// The same where little is done for each event: posting a flit or a credit takes a tenth of a memory access or less.
+pub(crate) const POSTS_AHEAD: usize = 40;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 

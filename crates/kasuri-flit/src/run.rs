@@ -596,6 +596,9 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.end_block_with_ends(end);
         }
         for block in 0..self.blocks_of_terminals() {
+            if self.parameters.is_far {
+                self.edge.feed().prefetch_block(block);
+            }
             self.begin_block_with_ends(ends, end);
             for now in first..first + length {
                 self.terminal_cycle(block, now);

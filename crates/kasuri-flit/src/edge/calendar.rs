@@ -1,5 +1,6 @@
 //! Which sources create a packet in a cycle: a ring of buckets for each block of terminals.
 
+use crate::prefetch::prefetch_all;
 use crate::tile::NONE;
 
 /// Buckets; a creation further away stays in its bucket for another turn.
@@ -90,6 +91,13 @@ impl Calendar {
     #[inline(always)]
     pub(super) fn following(&self, entry: u32) -> u32 {
         self.next[entry as usize]
+    }
+
+    /// Fetches which entries of a block's first class follow which.
+    pub(super) fn prefetch_block(&self, block: u32) {
+        let first = (block as usize) << self.block_shift;
+        let end = (first + (1 << self.block_shift)).min(self.next.len());
+        prefetch_all(&self.next[first..end]);
     }
 
     /// Forgets all entries.

@@ -340,6 +340,9 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
+    /// Fetches what the cycles of a window look at for a block of terminals whose state is far.
+    fn prefetch_block(&self, _block: u32) {}
+
     /// A packet of this feed stands at the head of a terminal's queue from now on.
     fn began(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
 

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 const AFTER_BATCH: u64 = u64::MAX / 2;
 
 /// Entries of a bucket of the calendar between asking for one and its use.
-const ENTRIES_AHEAD: usize = 8;
+const ENTRIES_AHEAD: usize = 16;
 
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
@@ -471,6 +471,10 @@ impl PacketFeed for OpenTraffic<'_> {
     fn tail_left(&mut self, left: &Left) -> bool {
         let mut classes = self.creations[(left.terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
         self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= left.now)
+    }
+
+    fn prefetch_block(&self, block: u32) {
+        self.calendar.prefetch_block(block);
     }
 
     fn prefetch_tail_left(&self, terminal: u32) {

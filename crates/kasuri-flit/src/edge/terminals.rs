@@ -16,7 +16,7 @@ use kasuri_network::memory::Column;
 use std::ops::Range;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
-pub(super) const PREFETCH_DISTANCE: usize = 8;
+pub(super) const PREFETCH_DISTANCE: usize = 12;
 
 /// The terminals' virtual channels. Slots are counted from the first terminal's.
 pub(crate) struct Terminals<M> {

@@ -12,7 +12,7 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{FLITS_AHEAD, prefetch, prefetch_across};
+use crate::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch, prefetch_across};
 use crate::support::LayoutName;
 use crate::tile::wheel::{BitWheel, Wheel};
 use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile, put_back};
@@ -396,10 +396,10 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         if !self.parameters.is_far {
             return;
         }
-        if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
+        if let Some(&slot) = tails.get(position + 4 * FLITS_AHEAD) {
             prefetch_across(self.layout.input_slot(slot));
         }
-        if let Some(&slot) = tails.get(position + FLITS_AHEAD) {
+        if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
             self.buffers.rings.prefetch_second(&self.layout.input_slot(slot).queue, slot);
             let output = self.layout.output_of(slot);
             prefetch(&self.wiring.links[output >> M::SHIFT]);
@@ -492,7 +492,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
 fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>, is_far: bool) {
     let address = |slot: u32| link[slot >> M::SHIFT] + (slot & (M::BITS - 1));
     for (position, &slot) in slots.iter().enumerate() {
-        if let (true, Some(&later)) = (is_far, slots.get(position + FLITS_AHEAD)) {
+        if let (true, Some(&later)) = (is_far, slots.get(position + POSTS_AHEAD)) {
             prefetch(words.wrapping_add((address(later) >> 6) as usize));
         }
         let address = address(slot);
@@ -511,10 +511,10 @@ fn post_each<M: VcMask>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&C
     };
     for (position, &slot) in slots.iter().enumerate() {
         if is_far {
-            if let Some(&later) = slots.get(position + 2 * FLITS_AHEAD) {
+            if let Some(&later) = slots.get(position + 2 * POSTS_AHEAD) {
                 prefetch(&ends[later >> M::SHIFT]);
             }
-            if let Some(&later) = slots.get(position + FLITS_AHEAD) {
+            if let Some(&later) = slots.get(position + POSTS_AHEAD) {
                 let (time, address) = post_of(later);
                 wheel.prefetch_post(time, address);
             }
