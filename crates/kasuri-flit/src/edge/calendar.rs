@@ -2,6 +2,7 @@
 
 use crate::prefetch::prefetch_all;
 use crate::tile::NONE;
+use kasuri_network::memory;
 
 /// Buckets; a creation further away stays in its bucket for another turn.
 const BUCKETS: usize = 4096;
@@ -51,7 +52,7 @@ impl Calendar {
         let blocks = terminals.div_ceil(1 << block_shift) as usize;
         let (first, filled) = (vec![NONE; BUCKETS].into_boxed_slice(), vec![0; BUCKETS / 64].into_boxed_slice());
         let ring = Ring { first, filled, scheduled: 0 };
-        Self { blocks: vec![ring; blocks], block_shift, next: vec![NONE; entries] }
+        Self { blocks: vec![ring; blocks], block_shift, next: memory::filled(entries, NONE).into_vec() }
     }
 
     /// Bytes of such a calendar.

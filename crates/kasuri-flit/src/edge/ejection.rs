@@ -9,8 +9,9 @@ use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Packet, Tile};
 
-/// The sink's side of a virtual channel between a router and a terminal.
+/// The sink's side of a virtual channel between a router and a terminal. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Ejection {
     /// Cycle in which the flit that arrived last was injected (its low 32 bits).
     pub(super) clock: u32,
@@ -86,7 +87,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         let first_slot = self.first_terminal_slot();
         let ahead = |steps: usize| events.get(position + steps * PREFETCH_DISTANCE).map(|&slot| slot - first_slot);
-        if let Some(slot) = ahead(3) {
+        if let Some(slot) = ahead(4) {
             prefetch(&self.terminals.ejection[slot]);
         }
         if let Some(slot) = ahead(2)

@@ -14,8 +14,9 @@ use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceChoice, VirtualChannels, packet_key};
 
-/// The source's side of a virtual channel between a terminal and its router.
+/// The source's side of a virtual channel between a terminal and its router. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Injection {
     /// Cycle in which the last flit entered (its low 32 bits: only differences are used).
     pub(super) last: u32,

@@ -13,6 +13,7 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{Joint, Scenario};
 use kasuri_network::id::TerminalId;
+use kasuri_network::memory::large_vec;
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
@@ -23,6 +24,13 @@ const AFTER_BATCH: u64 = u64::MAX / 2;
 
 /// Entries of a bucket of the calendar between asking for one and its use.
 const ENTRIES_AHEAD: usize = 16;
+
+/// Entries in memory of large pages: in which cycle which of them is drawn cannot be foreseen.
+fn collected<T>(entries: impl Iterator<Item = T>) -> Vec<T> {
+    let mut collected = large_vec(entries.size_hint().0);
+    collected.extend(entries);
+    collected
+}
 
 /// The creations of one class at one terminal.
 #[derive(Clone, Debug)]
@@ -108,7 +116,7 @@ impl<'a> OpenTraffic<'a> {
             scenario,
             terminals,
             first,
-            creations: creations.collect(),
+            creations: collected(creations),
             calendar: Calendar::new(terminals, block_shift, entries as usize),
             backlog: Backlog::default(),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],

@@ -4,6 +4,7 @@ use super::class_queues::ClassQueues;
 use super::feed::Letter;
 use crate::tile::{NONE, Share, put_back};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::memory::filled;
 
 /// No virtual channel chosen yet.
 pub(crate) const NO_VC: u16 = u16::MAX;
@@ -47,7 +48,7 @@ impl Queues {
         let terminals = share.terminals.len() as u32;
         let head = Head { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, listed: false };
         Self {
-            heads: vec![head; terminals as usize],
+            heads: filled(terminals as usize, head).into_vec(),
             active: vec![Vec::new(); terminals.div_ceil(1 << block_shift) as usize],
             block_shift,
             first_terminal: share.terminals.start,

@@ -1,6 +1,6 @@
 //! One cycle of a block of terminals: sinks take flits, sources take credits, create packets and send one flit each.
 //!
-//! What happens once per flit is a flat loop over a list of slots and touches one record of 24 bytes; what happens once per
+//! What happens once per flit is a flat loop over a list of slots and touches one record of 32 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
 use super::ejection::Ejection;

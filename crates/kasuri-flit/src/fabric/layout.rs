@@ -20,6 +20,8 @@ pub(crate) trait RouterLayout: Sized + Send {
     type Wheel: Wheel;
     /// The column of `support.rs` that says what this layout can do.
     const LAYOUT: LayoutName;
+    /// log2 of the slots of a block: its state then fits into a second-level cache beside its neighbours' lists.
+    const BLOCK_SLOTS_SHIFT: u32 = 14;
 
     /// Slots that a router of `slots` slots takes in the address space, when the widest router has `widest`.
     fn reserved_slots(slots: u32, widest: u32) -> u32;

@@ -5,7 +5,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::route_memo::{Asked, Known, Watched};
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::list::List;
 use crate::tile::{Block, RouterPlace, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
@@ -92,7 +92,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn prefetch_slot_of(&self, heads: &List, position: usize) {
         if position < heads.len() {
             let slot = heads.at(position);
-            prefetch(self.layout.input_slot(slot));
+            prefetch_across(self.layout.input_slot(slot));
             prefetch(&self.wiring.router_of_port[slot >> L::Mask::SHIFT]);
         }
     }

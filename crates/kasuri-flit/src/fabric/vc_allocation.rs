@@ -68,7 +68,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let port = ports.at(position);
             let head = self.wiring.links[port].request_head;
             if head != NONE {
-                prefetch(self.layout.input_slot(head));
+                prefetch_across(self.layout.input_slot(head));
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
                 self.layout.prefetch_free(port);
                 // Where the packet will be announced.

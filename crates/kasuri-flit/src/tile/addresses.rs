@@ -9,9 +9,6 @@ use kasuri_network::id::RouterId;
 use kasuri_network::network::{Endpoint, Network};
 use std::sync::Arc;
 
-/// A block holds about this many slots: its state then fits into a second-level cache beside its neighbours' lists.
-const BLOCK_SLOTS_SHIFT: u32 = 14;
-
 /// A block holds at least this many slots, however small the tile: those of the widest routers of the vector layout.
 const LEAST_BLOCK_SHIFT: u32 = 8;
 
@@ -56,7 +53,7 @@ impl Addresses {
             |router| u64::from(L::reserved_slots(network.port_count(RouterId(router)) << shift, widest << shift) >> shift).max(1);
         let slots_of_routers = share.routers.iter().map(|&router| reserved(router)).sum::<u64>() << shift;
         // A small tile is one block, and takes no more memory than that.
-        let fitting = BLOCK_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_BLOCK_SHIFT);
+        let fitting = L::BLOCK_SLOTS_SHIFT.min(slots_of_routers.next_power_of_two().trailing_zeros()).max(LEAST_BLOCK_SHIFT);
         let block_shift = fitting.max(u64::from(widest << shift).next_power_of_two().trailing_zeros());
         let block_ports = 1u64 << (block_shift - shift);
         let mut next = 0u64;

@@ -146,6 +146,8 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     type Mask = M;
     type Wheel = BitWheel;
     const LAYOUT: LayoutName = LayoutName::Avx512;
+    /// Twice as many as elsewhere, since its state is smaller: trees of up to a million terminals and tori run 1.02 to 1.12 times as fast.
+    const BLOCK_SLOTS_SHIFT: u32 = 15;
 
     /// Routers of up to 64 slots share units, so they lie at multiples of a power of two; larger ones have a unit each.
     fn reserved_slots(_slots: u32, widest: u32) -> u32 {
