@@ -1,7 +1,7 @@
 //! The layout for every router and every processor: records by slot and by port, events as lists of addresses.
 //!
 //! [`Pointers`] holds bare pointers to the columns. As local values they stay in registers, where fields of the tile would
-//! be loaded again after every store: the loops need half the instructions.
+//! be loaded again after every store: the loops need half the instructions. Packets of one flit have a shorter cycle (`one_flit.rs`).
 
 mod crosspoint;
 mod departures;

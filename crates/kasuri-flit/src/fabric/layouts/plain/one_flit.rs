@@ -37,7 +37,6 @@ pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
         && Clock::new(router.internal_speedup).is_plain()
         && !router.extends("bubble")
         && !scenario.routing.observes_congestion();
-    // Interfaces may want to hear of heads that come to routers.
     let is_plain = Granted::of(scenario).is_none() && scenario.endpoint.is_none() && scenario.failure.is_none();
     slots <= MOST_SLOTS
         && edge::longest_packet(scenario) == 1
@@ -110,9 +109,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         }
         if self.parameters.bidding == Bidding::SameCycle {
             self.give_channels(&mut lists, &mut active);
-            self.match_ports(&mut active, &mut winners);
+            self.match_ports(&active, &mut winners);
         } else {
-            self.match_ports(&mut active, &mut winners);
+            self.match_ports(&active, &mut winners);
             self.give_channels(&mut lists, &mut active);
         }
         if self.parameters.route_cycles > 0 {
@@ -178,11 +177,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let input = pointers.input(slot);
             let packet = input.packet.queue.front();
             let route = self.find_route(slot, packet);
-            let record = &mut self.packets[packet as usize];
-            record.hops += 1;
-            record.route_state = route.state;
+            self.enter_router(slot, packet, route.state);
             let channels = route.candidate.virtual_channels;
-            input.left = 1;
             (input.packet.length, input.packet.request_first, input.packet.request_last) =
                 (1, channels.begin as u8, (channels.end - 1) as u8);
             let port = self.wiring.router_at(slot >> M::SHIFT).first_port + u32::from(route.candidate.port);
@@ -332,7 +328,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
     /// Switch allocation: which input ports send, each from the virtual channel that it has for its candidate.
     #[inline(always)]
-    fn match_ports(&mut self, active: &mut List, winners: &mut List) {
+    fn match_ports(&mut self, active: &List, winners: &mut List) {
         let pointers = self.pointers();
         if self.notes().switch_input_first {
             return self.match_ports_input_first(active, winners);
@@ -344,7 +340,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
     /// Separable input-first: each input port picks an output port, each output port one of those that picked it. Here `active` holds the
     /// output slots that bid, each once. Nothing of this can be foreseen by a processor, so it is done without branches where it can be.
-    fn match_ports_input_first(&mut self, active: &mut List, winners: &mut List) {
+    fn match_ports_input_first(&mut self, active: &List, winners: &mut List) {
         let pointers = self.pointers();
         let (distances, chosen) = (self.notes().distance.as_mut_ptr(), self.notes().chosen.as_mut_ptr());
         // SAFETY: there are entries for all ports of routers.
