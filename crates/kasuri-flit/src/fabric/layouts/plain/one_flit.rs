@@ -174,11 +174,11 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let route_cycles = self.parameters.route_cycles;
         for position in 0..lists.heads.len() {
             let slot = lists.heads.at(position);
-            let input = pointers.input(slot);
-            let packet = input.packet.queue.front();
+            let packet = pointers.input(slot).packet.queue.front();
             let route = self.find_route(slot, packet);
             self.enter_router(slot, packet, route.state);
             let channels = route.candidate.virtual_channels;
+            let input = pointers.input(slot);
             (input.packet.length, input.packet.request_first, input.packet.request_last) =
                 (1, channels.begin as u8, (channels.end - 1) as u8);
             let port = self.wiring.router_at(slot >> M::SHIFT).first_port + u32::from(route.candidate.port);
