@@ -85,7 +85,7 @@ impl Calendar {
     #[inline(always)]
     pub(super) fn take(&mut self, block: u32, entry: u32) -> u32 {
         self.blocks[block as usize].scheduled -= 1;
-        self.next[entry as usize]
+        self.following(entry)
     }
 
     /// The entry that follows one in its bucket, or [`NONE`].

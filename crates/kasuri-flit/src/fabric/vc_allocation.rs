@@ -12,14 +12,10 @@ use kasuri_model::router::{Switching, VcRelease};
 pub(super) const PREFETCH_DISTANCE: usize = 12;
 
 impl<L: RouterLayout> Tile<'_, L> {
-    /// Puts a port on a list for virtual-channel allocation, once.
+    /// Puts a port on a list for virtual-channel allocation, once, if somebody waits there.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
-        let record = &mut self.wiring.links[port];
-        if record.request_head != NONE && !record.listed {
-            record.listed = true;
-            list.push(port);
-        }
+        self.wiring.links[port].list_for_allocation(port, list);
     }
 
     /// The packet at the front of a buffer.
@@ -174,7 +170,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Of the heads that ask for a port, the first one at or after a pointer that may take this virtual channel of it, or [`NONE`].
     #[inline(always)]
-    fn first_that_may_take(&self, output: u32, pointer: u32) -> u32 {
+    pub(crate) fn first_that_may_take(&self, output: u32, pointer: u32) -> u32 {
         let (mut best, mut best_distance) = (NONE, u32::MAX);
         let mut head = self.wiring.links[output >> L::Mask::SHIFT].request_head;
         while head != NONE {

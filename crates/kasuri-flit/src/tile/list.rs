@@ -66,6 +66,18 @@ impl List {
         self.length = 0;
     }
 
+    /// Keeps the items of which `is_kept` says so, in their order, without a branch.
+    #[inline(always)]
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(u32) -> bool) {
+        let mut kept = 0;
+        for position in 0..self.length {
+            let item = self.at(position);
+            self.set(kept, item);
+            kept += usize::from(is_kept(item));
+        }
+        self.truncate(kept);
+    }
+
     pub(crate) fn sort(&mut self) {
         self.items[..self.length].sort_unstable();
     }

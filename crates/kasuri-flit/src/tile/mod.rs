@@ -78,6 +78,16 @@ pub(crate) struct Links {
     pub(crate) listed: bool,
 }
 
+impl Links {
+    /// Puts the port on a list for virtual-channel allocation, once, if somebody waits there.
+    #[inline(always)]
+    pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
+        let is_new = (self.request_head != NONE) & !self.listed;
+        list.push_if(port, is_new);
+        self.listed |= is_new;
+    }
+}
+
 /// What is done once per packet at an input slot needs this, in one place. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputSlot {

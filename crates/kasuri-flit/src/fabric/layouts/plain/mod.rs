@@ -919,15 +919,10 @@ impl<M: VcMask> Pointers<M> {
     /// Ports that still have something ready stay active.
     #[inline(always)]
     fn keep_active(self, active: &mut List) {
-        let mut kept = 0;
-        for position in 0..active.len() {
-            let address = active.at(position);
-            active.set(kept, address);
+        active.retain(|address| {
             let port = self.output_port(address);
-            let stays = !port.ready.is_empty();
-            port.listed = stays;
-            kept += usize::from(stays);
-        }
-        active.truncate(kept);
+            port.listed = !port.ready.is_empty();
+            port.listed
+        });
     }
 }

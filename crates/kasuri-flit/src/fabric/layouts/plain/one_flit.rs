@@ -161,7 +161,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 let port = slot >> M::SHIFT;
                 let free = &mut pointers.output_port(port).free;
                 *free = free.or(M::bit(slot & (M::BITS - 1)));
-                pointers.list_for_allocation(port, &mut lists.allocate);
+                pointers.links(port).list_for_allocation(port, &mut lists.allocate);
             }
         }
         self.in_flight.credits.clear(now, block);
@@ -217,7 +217,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             }
             // Losers bid again in the next cycle as long as something is free; otherwise a release lists the port.
             if !pointers.output_port(port).free.is_empty() {
-                pointers.list_for_allocation(port, &mut lists.allocate_next);
+                pointers.links(port).list_for_allocation(port, &mut lists.allocate_next);
             }
         }
         lists.allocate.clear();
@@ -232,7 +232,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn give_channel(&mut self, port: u32, head: u32, active: &mut List) {
         let pointers = self.pointers();
-        let eligible = pointers.eligible(port, head);
+        let eligible = self.eligible(port, head);
         if !eligible.is_empty() {
             pointers.links(port).request_head = NONE;
             self.win_channel(head, pointers.pick_channel(port, head, eligible), active);
@@ -268,7 +268,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         while !free.is_empty() {
             let output = base | free.first();
             free = free.rest();
-            let head = pointers.first_that_may_take(output);
+            let head = self.first_that_may_take(output, pointers.output(output).packet.grant_pointer);
             if head != NONE {
                 offers.push((head, output));
             }
@@ -301,7 +301,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let mut claimed = M::default();
         let mut head = pointers.links(port).request_head;
         while head != NONE {
-            let eligible = pointers.eligible(port, head);
+            let eligible = self.eligible(port, head);
             if !eligible.is_empty() {
                 let output = pointers.pick_channel(port, head, eligible);
                 let vc = output & (M::BITS - 1);
@@ -368,16 +368,12 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             *chosen_by(port) = select_unpredictable(is_better, input_port, rival);
         }
         // A port that has been chosen is so by the port of its candidate.
-        let mut kept = 0;
-        for position in 0..winners.len() {
-            let input_port = winners.at(position);
+        winners.retain(|input_port| {
             let candidate = &mut pointers.input_port(input_port).candidate;
             let wins = *chosen_by(*candidate >> M::SHIFT) == input_port;
-            winners.set(kept, input_port);
-            kept += usize::from(wins);
             *candidate = select_unpredictable(wins, *candidate, NONE);
-        }
-        winners.truncate(kept);
+            wins
+        });
         for &input_port in winners.as_slice() {
             *chosen_by(pointers.input_port(input_port).candidate >> M::SHIFT) = NONE;
         }
@@ -411,7 +407,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             out.ready = out.ready.without(M::bit(vc));
             if frees {
                 out.free = out.free.or(M::bit(vc));
-                pointers.list_for_allocation(port, &mut lists.allocate_next);
+                pointers.links(port).list_for_allocation(port, &mut lists.allocate_next);
             }
             let buffer = pointers.input(slot);
             buffer.output = NONE;
@@ -423,15 +419,6 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 }
 
 impl<M: VcMask> Pointers<M> {
-    /// Puts a port on a list for virtual-channel allocation, once, if somebody waits there.
-    #[inline(always)]
-    fn list_for_allocation(self, port: u32, list: &mut List) {
-        let links = self.links(port);
-        let is_new = (links.request_head != NONE) & !links.listed;
-        list.push_if(port, is_new);
-        links.listed |= is_new;
-    }
-
     /// An output virtual channel whose packet has a credit bids for the switch: it, or its port, is noted as active.
     #[inline(always)]
     fn bid(self, output: u32, by_slot: bool, active: &mut List) {
@@ -445,20 +432,7 @@ impl<M: VcMask> Pointers<M> {
     /// Output slots whose packets have left are not active any more.
     #[inline(always)]
     fn forget_gone(self, active: &mut List) {
-        let mut kept = 0;
-        for position in 0..active.len() {
-            let output = active.at(position);
-            active.set(kept, output);
-            kept += usize::from(self.output(output).holder != NONE);
-        }
-        active.truncate(kept);
-    }
-
-    /// The free virtual channels of a port that a head may take.
-    #[inline(always)]
-    fn eligible(self, port: u32, head: u32) -> M {
-        let asked = &self.input(head).packet;
-        self.output_port(port).free.and(M::range(u32::from(asked.request_first), u32::from(asked.request_last) + 1))
+        active.retain(|output| self.output(output).holder != NONE);
     }
 
     /// Of some virtual channels of a port the first one from a head's pointer on.
@@ -467,25 +441,6 @@ impl<M: VcMask> Pointers<M> {
         let base = port << M::SHIFT;
         let offset = self.input(head).packet.accept_pointer.wrapping_sub(base);
         base | eligible.first_from(select_unpredictable(offset < M::BITS, offset, 0))
-    }
-
-    /// Of the heads that ask for a port, the first one from the pointer of its output slot on that may take that, or [`NONE`].
-    #[inline(always)]
-    fn first_that_may_take(self, output: u32) -> u32 {
-        let pointer = self.output(output).packet.grant_pointer;
-        let vc = (output & (M::BITS - 1)) as u8;
-        let (mut best, mut best_distance) = (NONE, u32::MAX);
-        let mut head = self.links(output >> M::SHIFT).request_head;
-        while head != NONE {
-            let asking = &self.input(head).packet;
-            let distance = from_pointer(head, pointer);
-            // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
-            if asking.request_first <= vc && vc <= asking.request_last && (best == NONE || distance < best_distance) {
-                (best, best_distance) = (head, distance);
-            }
-            head = asking.request_next;
-        }
-        best
     }
 
     /// Takes the heads that have won a virtual channel out of a port's list of requests.
