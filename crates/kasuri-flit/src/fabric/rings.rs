@@ -112,11 +112,11 @@ impl Rings {
         }
     }
 
-    /// The same where the ring lies near. What an empty queue has for its front nobody asks.
+    /// The same where the ring lies near, without a branch. What an empty queue has for its front nobody asks.
     #[inline(always)]
     pub(crate) fn pop_near(&self, queue: &mut Queue, slot: u32) {
         queue.packets -= 1;
-        queue.head = queue.head.wrapping_add(1);
+        queue.head = select_unpredictable(queue.packets == 0, 0, queue.head.wrapping_add(1));
         queue.front = self.packets[self.place(slot, queue.head)];
     }
 }

@@ -76,14 +76,14 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Fetches what routing later heads of a list will look at: first the slot, then its packet.
     #[inline(always)]
-    fn prefetch_head(&self, heads: &List, position: usize) {
+    pub(crate) fn prefetch_head(&self, heads: &List, position: usize) {
         self.prefetch_slot_of(heads, position + 2 * PREFETCH_DISTANCE);
         self.prefetch_packet_of(heads, position + PREFETCH_DISTANCE);
     }
 
     /// Fetches what the first heads of a list will need, which no head before them does.
     #[inline(always)]
-    fn prefetch_first_heads(&self, heads: &List) {
+    pub(crate) fn prefetch_first_heads(&self, heads: &List) {
         (0..heads.len().min(2 * PREFETCH_DISTANCE)).for_each(|position| self.prefetch_slot_of(heads, position));
         (0..heads.len().min(PREFETCH_DISTANCE)).for_each(|position| self.prefetch_packet_of(heads, position));
     }

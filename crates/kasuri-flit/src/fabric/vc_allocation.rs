@@ -40,7 +40,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Fetches what virtual-channel allocation at later ports of a list will look at: first the port, then its request.
     #[inline(always)]
-    fn prefetch_later_request(&self, ports: &List, position: usize) {
+    pub(crate) fn prefetch_later_request(&self, ports: &List, position: usize) {
         if !self.parameters.fetches {
             return;
         }
@@ -52,7 +52,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// The same for the first ports of a list, which no port before them does. Those of new heads have been fetched.
     #[inline(always)]
-    fn prefetch_first_requests(&self, ports: &List) {
+    pub(crate) fn prefetch_first_requests(&self, ports: &List) {
         if self.parameters.fetches {
             (0..ports.len().min(PREFETCH_DISTANCE)).for_each(|position| self.prefetch_request(ports, position));
         }

@@ -2,7 +2,7 @@
 
 use crate::common::{Fixed, Setup, ToTheEnd};
 use kasuri_model::engine::Outcome;
-use kasuri_model::router::{AllocatorParameters, Architecture, PipelineEntry, RouterParameters, VcRelease};
+use kasuri_model::router::{AllocatorParameters, ArbiterParameters, Architecture, Draw, PipelineEntry, RouterParameters, Turns, VcRelease};
 use kasuri_network::rng::{Purpose, Stream, Streams};
 
 fn one_of<T: Clone>(draws: &mut Stream, of: &[T]) -> T {
@@ -19,9 +19,19 @@ fn pipelines() -> [Vec<PipelineEntry>; 3] {
     ]
 }
 
+fn islip(iterations: u32) -> AllocatorParameters {
+    AllocatorParameters::Detailed {
+        name: "islip".to_owned(),
+        iterations,
+        arbiter: ArbiterParameters::default(),
+        draw: Draw::default(),
+        turns: Turns::default(),
+    }
+}
+
 /// A network with routers that the cycle serves.
 fn drawn(draws: &mut Stream) -> Setup {
-    let allocators = ["islip", "separable-input-first"].map(|name| AllocatorParameters::Name(name.to_owned()));
+    let allocators = [islip(1), islip(2), islip(4), AllocatorParameters::Name("separable-input-first".to_owned())];
     let router = RouterParameters {
         virtual_channels: one_of(draws, &[2, 3, 4, 8, 13]),
         buffer_flits: one_of(draws, &[1, 2, 3, 8]),
@@ -29,6 +39,7 @@ fn drawn(draws: &mut Stream) -> Setup {
         switch_allocator: one_of(draws, &allocators),
         vc_release: one_of(draws, &[VcRelease::Tail, VcRelease::TailCredit]),
         pipeline: one_of(draws, &pipelines()),
+        internal_speedup: one_of(draws, &[1.0, 1.0, 1.7, 2.0]),
         lookahead: draws.below(3) == 0,
         architecture: one_of(draws, &[Architecture::InputQueued, Architecture::InputQueued, Architecture::VirtualOutputQueued]),
         ..RouterParameters::default()
@@ -45,7 +56,7 @@ fn in_layout(setup: &Setup, layout: &'static str, tiles: u32) -> Outcome {
 #[test]
 fn packets_of_one_flit_go_the_same_way_in_the_cycle_of_all() {
     let mut draws = Streams::new(7).get(Purpose::Structure, 1);
-    for case in 0..60 {
+    for case in 0..120 {
         let setup = drawn(&mut draws);
         let expected = in_layout(&setup, "full", 1);
         assert!(expected.flit_hops > 0);
@@ -65,7 +76,7 @@ fn packets_of_one_flit_go_the_same_way_in_the_cycle_of_all() {
 #[test]
 fn batches_of_packets_of_one_flit_end_in_the_same_cycle() {
     let mut draws = Streams::new(7).get(Purpose::Structure, 2);
-    for case in 0..20 {
+    for case in 0..40 {
         let setup = drawn(&mut draws).batch(30);
         let run = |layout| Setup { layout: Some(layout), ..setup.clone() }.run(&mut ToTheEnd);
         assert_eq!(run("plain"), run("full"), "case {case}: {:?} {:?}", setup.topology, setup.router);

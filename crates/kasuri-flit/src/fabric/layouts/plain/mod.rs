@@ -663,14 +663,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 pointers.prefetch_for_sending(winners, position, now);
                 self.prefetch_for_release(pointers, winners, position);
             }
-            // The delay of a channel includes the crossing.
             let sent = match &mut self.layout.departures {
                 None => Sent::at(now),
-                Some(departures) => {
-                    let departure = departures.send_flit(pointers.candidate_port(input_port), across) as u32;
-                    let credit = departures.send_credit(input_port, now) as u32;
-                    Sent { flit: departure.wrapping_sub(traversal_cycles), credit }
-                }
+                Some(departures) => departures.send(input_port, pointers.candidate_port(input_port), across, traversal_cycles, now),
             };
             let (output, is_tail) = pointers.send(input_port, sent);
             if notes_grants {

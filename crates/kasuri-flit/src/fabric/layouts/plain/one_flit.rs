@@ -3,19 +3,20 @@
 //! Such a packet wins a virtual channel and gives it back with the same flit, so that nothing has to be kept between the stages but who
 //! waits for what. In each step the switch is allocated first, among the packets that have had a virtual channel since the cycle before;
 //! then heads win virtual channels, and may bid for the switch in the next cycle; last, the winners of the switch cross, and each leaves
-//! its buffer and its virtual channel in the same visit. The results are those of the general cycle, bit for bit.
+//! its buffer and its virtual channel in the same visit. Routers with an internal speed-up take several steps in a cycle. The results are
+//! those of the general cycle, bit for bit.
 //!
 //! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
 //! keeps apart.
 
-use super::{Plain, Pointers};
+use super::{Plain, Pointers, Sent};
 use crate::edge;
-use crate::fabric::allocators::{self, PlainAllocator, from_pointer};
-use crate::fabric::clock::Clock;
+use crate::fabric::allocators::masks::Rule;
+use crate::fabric::allocators::{from_pointer, rule_on_masks};
 use crate::fabric::features::output_shares::Granted;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::list::List;
-use crate::tile::{Block, NONE, Tile, put_back};
+use crate::tile::{Block, NONE, Parameters, Tile, put_back};
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
@@ -27,14 +28,13 @@ use std::hint::select_unpredictable;
 const MOST_SLOTS: u64 = 1 << 14;
 
 /// Does this cycle serve a scenario whose routers have so many virtual channels? They must be canonical ones with allocators that are built
-/// in here, and their state near: of what lies far the general cycle fetches ahead.
+/// in here, and their state near: of what lies far the general cycle fetches more ahead.
 pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
     let router = &scenario.router;
     let is_canonical = router.switching == Switching::Wormhole
         && router.architecture != Architecture::Crosspoint
         && router.predictor == predictor::NONE
         && scenario.pipeline.bidding != Bidding::Speculative
-        && Clock::new(router.internal_speedup).is_plain()
         && !router.extends("bubble")
         && !scenario.routing.observes_congestion();
     let is_plain = Granted::of(scenario).is_none() && scenario.endpoint.is_none() && scenario.failure.is_none();
@@ -42,13 +42,7 @@ pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
         && edge::longest_packet(scenario) == 1
         && is_canonical
         && is_plain
-        && is_built_in(&router.vc_allocator)
-        && is_built_in(&router.switch_allocator)
-}
-
-/// iSLIP of one iteration, or separable input-first?
-fn is_built_in(parameters: &AllocatorParameters) -> bool {
-    matches!(allocators::build(parameters), None | Some(PlainAllocator::InputFirst))
+        && [&router.vc_allocator, &router.switch_allocator].into_iter().all(|allocator| rule_on_masks(allocator).is_some())
 }
 
 /// What is noted within a step.
@@ -56,27 +50,37 @@ pub(super) struct Notes {
     /// Does each head, each input port, choose first what it asks for?
     channels_input_first: bool,
     switch_input_first: bool,
+    /// Iterations of iSLIP, where it does not.
+    channels_iterations: u32,
+    switch_iterations: u32,
     /// By virtual channel of a port: the head with the best claim to it.
     claims: Column<u32>,
     /// Heads to which virtual channels of a port are offered.
     offers: Vec<(u32, u32)>,
     /// By input port: how far its candidate is from its pointers.
     distance: Column<u64>,
-    /// By output port: the input port that has the best claim to it, or [`NONE`].
+    /// By output port: the input port that has the best claim to it, or that it is matched to, or [`NONE`].
     chosen: Column<u32>,
+    /// Output ports that no input port has accepted yet.
+    open: List,
 }
 
 impl Notes {
     pub(super) fn new(vc: &AllocatorParameters, switch: &AllocatorParameters, channels: u32, ports: u32) -> Self {
-        let is_input_first = |parameters| allocators::build(parameters).is_some();
-        let ports = if is_input_first(switch) { ports as usize } else { 0 };
+        let is_input_first = |parameters| rule_on_masks(parameters) == Some(Rule::InputFirst);
+        let iterations = |parameters| if let Some(Rule::Islip(iterations)) = rule_on_masks(parameters) { iterations } else { 1 };
+        let notes_choices = is_input_first(switch) || iterations(switch) > 1;
+        let ports = if notes_choices { ports as usize } else { 0 };
         Self {
             channels_input_first: is_input_first(vc),
             switch_input_first: is_input_first(switch),
+            channels_iterations: iterations(vc),
+            switch_iterations: iterations(switch),
             claims: Column::filled(channels as usize, NONE),
             offers: Vec::new(),
             distance: Column::filled(ports, 0),
             chosen: Column::filled(ports, NONE),
+            open: List::with_capacity(ports),
         }
     }
 
@@ -102,32 +106,50 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let mut winners = std::mem::take(&mut self.layout.winners);
         self.take_packets(block, now, &mut lists);
         self.take_places(block, now, &mut active, &mut lists);
-        if self.parameters.route_cycles == 0 {
-            self.route_packets(now, &mut lists);
-        } else {
-            self.post_delayed_requests(now, &mut lists);
+        for step in self.parameters.clock.steps(now) {
+            self.one_flit_step(&mut active, &mut winners, &mut lists, step, now);
         }
-        if self.parameters.bidding == Bidding::SameCycle {
-            self.give_channels(&mut lists, &mut active);
-            self.match_ports(&active, &mut winners);
-        } else {
-            self.match_ports(&active, &mut winners);
-            self.give_channels(&mut lists, &mut active);
-        }
-        if self.parameters.route_cycles > 0 {
-            self.route_packets(now, &mut lists);
-        }
-        self.cross(&winners, &mut lists, now);
-        winners.clear();
-        if self.notes().switch_input_first {
-            self.pointers().forget_gone(&mut active);
-        } else {
-            self.pointers().keep_active(&mut active);
-        }
-        lists.turn();
         self.blocks.put_back(block, lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
+    }
+
+    /// One step of a block's routers; those without an internal speed-up take one in each cycle.
+    #[inline(always)]
+    fn one_flit_step(&mut self, active: &mut List, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
+        if self.parameters.route_cycles == 0 {
+            self.route_packets(step, lists);
+        } else {
+            self.post_delayed_requests(step, lists);
+        }
+        let moving = if self.parameters.bidding == Bidding::SameCycle {
+            self.give_channels(lists, active);
+            self.match_ports(active, winners)
+        } else {
+            let moving = self.match_ports(active, winners);
+            self.give_channels(lists, active);
+            moving
+        };
+        if self.parameters.route_cycles > 0 {
+            self.route_packets(step, lists);
+        }
+        if self.parameters.clock.is_plain() {
+            self.cross(winners, moving, lists, |_, _, _| Sent::at(now));
+        } else {
+            let Parameters { clock, traversal_cycles, .. } = self.parameters;
+            let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
+            self.cross(winners, moving, lists, |layout, input_port, port| {
+                let departures = layout.departures.as_mut().expect("made for routers with several steps in a cycle");
+                departures.send(input_port, port, across, traversal_cycles, now)
+            });
+        }
+        winners.clear();
+        if self.notes().switch_input_first {
+            self.pointers().forget_gone(active);
+        } else {
+            self.pointers().keep_active(active);
+        }
+        lists.turn();
     }
 
     /// Packets enter their buffers. One that finds an empty buffer is a new head.
@@ -169,10 +191,16 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
-    fn route_packets(&mut self, now: u64, lists: &mut Block) {
+    fn route_packets(&mut self, step: u64, lists: &mut Block) {
         let pointers = self.pointers();
-        let route_cycles = self.parameters.route_cycles;
+        let Parameters { route_cycles, fetches, .. } = self.parameters;
+        if fetches {
+            self.prefetch_first_heads(&lists.heads);
+        }
         for position in 0..lists.heads.len() {
+            if fetches {
+                self.prefetch_head(&lists.heads, position);
+            }
             let slot = lists.heads.at(position);
             let packet = pointers.input(slot).packet.queue.front();
             let route = self.find_route(slot, packet);
@@ -184,7 +212,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let port = self.wiring.router_at(slot >> M::SHIFT).first_port + u32::from(route.candidate.port);
             if route_cycles > 1 {
                 input.packet.request_next = port;
-                lists.delayed(now).push(slot);
+                lists.delayed(step).push(slot);
                 continue;
             }
             let links = pointers.links(port);
@@ -200,7 +228,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn give_channels(&mut self, lists: &mut Block, active: &mut List) {
         let pointers = self.pointers();
+        self.prefetch_first_requests(&lists.allocate);
         for position in 0..lists.allocate.len() {
+            self.prefetch_later_request(&lists.allocate, position);
             let port = lists.allocate.at(position);
             let links = pointers.links(port);
             links.listed = false;
@@ -235,7 +265,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let eligible = self.eligible(port, head);
         if !eligible.is_empty() {
             pointers.links(port).request_head = NONE;
-            self.win_channel(head, pointers.pick_channel(port, head, eligible), active);
+            let output = pointers.pick_channel(port, head, eligible);
+            pointers.move_behind(head, output);
+            self.win_channel(head, output, active);
         }
     }
 
@@ -248,9 +280,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         *free = free.without(M::bit(vc));
         let (input, account) = (pointers.input(head), pointers.output(output));
         input.output = output;
-        input.packet.accept_pointer = output + 1;
         account.holder = head;
-        account.packet.grant_pointer = head + 1;
         let (packet, downstream) = (input.packet.queue.front(), pointers.links(port).flit_link + vc);
         self.buffers.rings.push_near(&mut pointers.input(downstream).packet.queue, downstream, packet);
         if account.credits > 0 {
@@ -259,34 +289,45 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         }
     }
 
-    /// iSLIP of one iteration among the heads and free virtual channels of a port.
+    /// iSLIP among the heads and free virtual channels of a port. Pointers move in the first iteration.
     fn give_channels_output_first(&mut self, port: u32, active: &mut List) {
         let pointers = self.pointers();
         let mut offers = std::mem::take(&mut self.notes().offers);
-        let base = port << M::SHIFT;
+        for iteration in 0..self.notes().channels_iterations {
+            self.offer_channels(port, &mut offers);
+            if offers.is_empty() {
+                break;
+            }
+            for &(head, _) in &offers {
+                if pointers.input(head).output != NONE {
+                    continue;
+                }
+                let pointer = pointers.input(head).packet.accept_pointer;
+                let of_head = offers.iter().filter(|&&(other, _)| other == head).map(|&(_, output)| output);
+                let output = of_head.min_by_key(|&output| from_pointer(output, pointer)).expect("the head's own offer is among them");
+                if iteration == 0 {
+                    pointers.move_behind(head, output);
+                }
+                self.win_channel(head, output, active);
+            }
+            pointers.withdraw_winners(port);
+            offers.clear();
+        }
+        put_back(&mut self.notes().offers, offers);
+    }
+
+    /// Each free virtual channel of a port is offered to the first head from its pointer on that may take it.
+    fn offer_channels(&mut self, port: u32, offers: &mut Vec<(u32, u32)>) {
+        let pointers = self.pointers();
         let mut free = pointers.output_port(port).free;
         while !free.is_empty() {
-            let output = base | free.first();
+            let output = port << M::SHIFT | free.first();
             free = free.rest();
             let head = self.first_that_may_take(output, pointers.output(output).packet.grant_pointer);
             if head != NONE {
                 offers.push((head, output));
             }
         }
-        for &(head, _) in &offers {
-            if pointers.input(head).output != NONE {
-                continue;
-            }
-            let pointer = pointers.input(head).packet.accept_pointer;
-            let of_head = offers.iter().filter(|&&(other, _)| other == head).map(|&(_, output)| output);
-            let output = of_head.min_by_key(|&output| from_pointer(output, pointer)).expect("the head's own offer is among them");
-            self.win_channel(head, output, active);
-        }
-        if !offers.is_empty() {
-            pointers.withdraw_winners(port);
-        }
-        offers.clear();
-        put_back(&mut self.notes().offers, offers);
     }
 
     /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
@@ -321,21 +362,62 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         while !claimed.is_empty() {
             let vc = claimed.first();
             claimed = claimed.rest();
+            pointers.move_behind(*claim(vc), port << M::SHIFT | vc);
             self.win_channel(*claim(vc), port << M::SHIFT | vc, active);
         }
         pointers.withdraw_winners(port);
     }
 
-    /// Switch allocation: which input ports send, each from the virtual channel that it has for its candidate.
+    /// Switch allocation: which input ports send, each from the virtual channel that it has for its candidate. Returns for how many of them,
+    /// the first ones, the pointers move.
     #[inline(always)]
-    fn match_ports(&mut self, active: &List, winners: &mut List) {
+    fn match_ports(&mut self, active: &List, winners: &mut List) -> usize {
         let pointers = self.pointers();
         if self.notes().switch_input_first {
-            return self.match_ports_input_first(active, winners);
+            self.match_ports_input_first(active, winners);
+            return winners.len();
         }
         for &port in active.as_slice() {
             pointers.grant(port, winners);
         }
+        let first = winners.len();
+        if self.notes().switch_iterations > 1 && first < active.len() {
+            self.match_open_ports(active, winners);
+        }
+        first
+    }
+
+    /// The further iterations of iSLIP: output ports that no input port has accepted grant those that have accepted none.
+    fn match_open_ports(&mut self, active: &List, winners: &mut List) {
+        let pointers = self.pointers();
+        let iterations = self.notes().switch_iterations;
+        let mut open = std::mem::take(&mut self.notes().open);
+        let chosen = self.notes().chosen.as_mut_ptr();
+        // SAFETY: there is an entry for each port of the routers.
+        let chosen_by = |port: u32| unsafe { &mut *chosen.add(port as usize) };
+        active.as_slice().iter().for_each(|&port| open.push(port));
+        let mut settled = 0;
+        for _ in 1..iterations {
+            for &input_port in &winners.as_slice()[settled..] {
+                *chosen_by(pointers.input_port(input_port).candidate >> M::SHIFT) = input_port;
+            }
+            settled = winners.len();
+            open.retain(|port| *chosen_by(port) == NONE);
+            for &port in open.as_slice() {
+                let ready = pointers.ready_of_open_inputs(port, |port| *chosen_by(port));
+                if !ready.is_empty() {
+                    pointers.grant_among(port, ready, winners);
+                }
+            }
+            if winners.len() == settled {
+                break;
+            }
+        }
+        for &input_port in &winners.as_slice()[..settled] {
+            *chosen_by(pointers.input_port(input_port).candidate >> M::SHIFT) = NONE;
+        }
+        open.clear();
+        put_back(&mut self.notes().open, open);
     }
 
     /// Separable input-first: each input port picks an output port, each output port one of those that picked it. Here `active` holds the
@@ -379,31 +461,40 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         }
     }
 
-    /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel.
+    /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. `sent` says when it and its credit leave the
+    /// router; pointers move for the first `moving` winners.
     #[inline(always)]
-    fn cross(&mut self, winners: &List, lists: &mut Block, now: u64) {
+    fn cross(&mut self, winners: &List, moving: usize, lists: &mut Block, mut sent: impl FnMut(&mut Plain<M>, u32, u32) -> Sent) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
-        let frees = self.parameters.release == VcRelease::Tail;
-        for &input_port in winners.as_slice() {
+        let Parameters { release, fetches, .. } = self.parameters;
+        let frees = release == VcRelease::Tail;
+        for (position, &input_port) in winners.as_slice().iter().enumerate() {
+            if fetches {
+                self.prefetch_packet_behind(pointers, winners, position);
+            }
             let sender = pointers.input_port(input_port);
             let output = std::mem::replace(&mut sender.candidate, NONE);
             let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
+            let sent = sent(&mut self.layout, input_port, port);
             let account = pointers.output(output);
             let slot = std::mem::replace(&mut account.holder, NONE);
             account.credits -= 1;
             let input_vc = slot & (M::BITS - 1);
             let towards = port.wrapping_sub(input_port);
-            (sender.accept_pointer, sender.vc_pointer) = (towards.wrapping_add(1) as i16, input_vc as u16 + 1);
+            let out = pointers.output_port(port);
+            sender.vc_pointer = input_vc as u16 + 1;
+            if position < moving {
+                sender.accept_pointer = towards.wrapping_add(1) as i16;
+                out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
+            }
 
             let upstream = pointers.links(input_port);
-            pointers.credits.post((now as u32).wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+            pointers.credits.post(sent.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
             let downstream = pointers.links(port);
             downstream.sent += 1;
-            pointers.arrivals.post((now as u32).wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+            pointers.arrivals.post(sent.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
 
-            let out = pointers.output_port(port);
-            out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
             out.ready = out.ready.without(M::bit(vc));
             if frees {
                 out.free = out.free.or(M::bit(vc));
@@ -433,6 +524,28 @@ impl<M: VcMask> Pointers<M> {
     #[inline(always)]
     fn forget_gone(self, active: &mut List) {
         active.retain(|output| self.output(output).holder != NONE);
+    }
+
+    /// The pointers of a head and of the output slot that it has won move behind the partner.
+    #[inline(always)]
+    fn move_behind(self, head: u32, output: u32) {
+        self.input(head).packet.accept_pointer = output + 1;
+        self.output(output).packet.grant_pointer = head + 1;
+    }
+
+    /// The ready virtual channels of a port whose input ports are not matched, where `matched_to` says to which input port an output port is.
+    fn ready_of_open_inputs(self, port: u32, matched_to: impl Fn(u32) -> u32) -> M {
+        let (mut rest, mut ready) = (self.output_port(port).ready, M::default());
+        while !rest.is_empty() {
+            let vc = rest.first();
+            rest = rest.rest();
+            let input_port = self.output(port << M::SHIFT | vc).holder >> M::SHIFT;
+            let candidate = self.input_port(input_port).candidate;
+            if candidate == NONE || matched_to(candidate >> M::SHIFT) != input_port {
+                ready = ready.or(M::bit(vc));
+            }
+        }
+        ready
     }
 
     /// Of some virtual channels of a port the first one from a head's pointer on.
