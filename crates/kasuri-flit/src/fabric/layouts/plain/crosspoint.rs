@@ -1,7 +1,7 @@
 //! Crosspoint-buffered routers: a queue at each crossing of an input and an output. An output takes a flit from any of its queues,
 //! whatever other outputs take from the same input in the same cycle, so that there is no switch to be allocated.
 
-use super::{Plain, Pointers, Sent};
+use super::{Departure, Plain, Pointers};
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::list::List;
 use crate::tile::{Block, NONE, Tile};
@@ -24,7 +24,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         for &output in chosen.as_slice() {
             let slot = self.layout.output[output].holder;
             // Pointers of its own for each: in between the columns are used otherwise.
-            let is_tail = self.pointers().send_to(output, Sent::at(now));
+            let is_tail = self.pointers().send_to(output, Departure::at(now));
             let port = output >> M::SHIFT;
             self.layout.input_port[port].vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
             if self.parameters.periodic {

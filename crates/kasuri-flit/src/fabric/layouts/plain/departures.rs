@@ -1,7 +1,7 @@
 //! Routers that take several steps in a cycle: their channels still carry one flit in a cycle, and one message with credits.
 
-use super::Sent;
-use crate::fabric::clock::Sent as SentFlits;
+use super::Departure;
+use crate::fabric::clock::Sent;
 use kasuri_network::memory::Column;
 
 /// When the channels of the ports are free.
@@ -9,26 +9,22 @@ pub(super) struct Departures {
     /// By output port: the first cycle that no flit has yet.
     next_flit: Column<u64>,
     /// By output port: when the last flits are sent.
-    sent: Column<SentFlits>,
+    sent: Column<Sent>,
     /// By input port: the latest cycle that has a credit.
     last_credit: Column<u64>,
 }
 
 impl Departures {
     pub(super) fn new(ports: usize) -> Self {
-        Self {
-            next_flit: Column::filled(ports, 0),
-            sent: Column::filled(ports, SentFlits::default()),
-            last_credit: Column::filled(ports, 0),
-        }
+        Self { next_flit: Column::filled(ports, 0), sent: Column::filled(ports, Sent::default()), last_credit: Column::filled(ports, 0) }
     }
 
     /// A flit leaves an input port in cycle `now`, and comes out of the switch at an output port in cycle `across`.
     #[inline(always)]
-    pub(super) fn send(&mut self, input_port: u32, port: u32, across: u64, traversal_cycles: u32, now: u64) -> Sent {
+    pub(super) fn send(&mut self, input_port: u32, port: u32, across: u64, traversal_cycles: u32, now: u64) -> Departure {
         let departure = self.send_flit(port, across) as u32;
         // The delay of a channel includes the crossing.
-        Sent { flit: departure.wrapping_sub(traversal_cycles), credit: self.send_credit(input_port, now) as u32 }
+        Departure { flit: departure.wrapping_sub(traversal_cycles), credit: self.send_credit(input_port, now) as u32 }
     }
 
     /// The cycle in which a flit is sent that comes out of the switch at an output port in cycle `across`.

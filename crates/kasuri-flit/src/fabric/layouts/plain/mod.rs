@@ -663,11 +663,11 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 pointers.prefetch_for_sending(winners, position, now);
                 self.prefetch_for_release(pointers, winners, position);
             }
-            let sent = match &mut self.layout.departures {
-                None => Sent::at(now),
+            let departure = match &mut self.layout.departures {
+                None => Departure::at(now),
                 Some(departures) => departures.send(input_port, pointers.candidate_port(input_port), across, traversal_cycles, now),
             };
-            let (output, is_tail) = pointers.send(input_port, sent);
+            let (output, is_tail) = pointers.send(input_port, departure);
             if notes_grants {
                 self.occupy_channel_of(input_port, output, is_tail, now);
             }
@@ -692,12 +692,12 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
 /// The cycles, by their low 32 bits, from which the delays of a flit and of its credit count.
 #[derive(Clone, Copy)]
-struct Sent {
+struct Departure {
     flit: u32,
     credit: u32,
 }
 
-impl Sent {
+impl Departure {
     /// Both leave in the cycle of their switch grant.
     #[inline(always)]
     fn at(now: u64) -> Self {
@@ -866,14 +866,14 @@ impl<M: VcMask> Pointers<M> {
     /// Sends one flit from the front of the buffer that holds the candidate of an input port. Returns the output slot, and whether the
     /// flit was a tail.
     #[inline(always)]
-    fn send(self, input_port: u32, sent: Sent) -> (u32, bool) {
+    fn send(self, input_port: u32, departure: Departure) -> (u32, bool) {
         let input = self.input_port(input_port);
         let output = input.candidate;
         input.candidate = NONE;
         let slot = self.output(output).holder;
         input.accept_pointer = (output >> M::SHIFT).wrapping_sub(input_port).wrapping_add(1) as i16;
         input.vc_pointer = (slot & (M::BITS - 1)) as u16 + 1;
-        let is_tail = self.send_to(output, sent);
+        let is_tail = self.send_to(output, departure);
         (output, is_tail)
     }
 
@@ -885,7 +885,7 @@ impl<M: VcMask> Pointers<M> {
 
     /// Sends one flit to an output slot that somebody holds. Returns whether it was a tail.
     #[inline(always)]
-    fn send_to(self, output: u32, sent: Sent) -> bool {
+    fn send_to(self, output: u32, departure: Departure) -> bool {
         let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let account = self.output(output);
         let slot = account.holder;
@@ -899,13 +899,13 @@ impl<M: VcMask> Pointers<M> {
         let input_vc = slot & (M::BITS - 1);
         let towards = port.wrapping_sub(input_port);
         let upstream = self.links(input_port);
-        self.credits.post(sent.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+        self.credits.post(departure.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
 
         let out = self.output_port(port);
         out.grant_pointer = 1u32.wrapping_sub(towards) as i16;
         let downstream = self.links(port);
         downstream.sent += 1;
-        self.arrivals.post(sent.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+        self.arrivals.post(departure.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
         let stops = (flits == 0) | (credits == 0) | (left == 0);
         out.ready = out.ready.without(select_unpredictable(stops, M::bit(vc), M::default()));
         left == 0

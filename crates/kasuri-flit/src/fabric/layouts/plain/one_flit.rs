@@ -9,7 +9,7 @@
 //! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
 //! keeps apart.
 
-use super::{Plain, Pointers, Sent};
+use super::{Departure, Plain, Pointers};
 use crate::edge;
 use crate::fabric::allocators::masks::Rule;
 use crate::fabric::allocators::{from_pointer, rule_on_masks};
@@ -24,7 +24,7 @@ use kasuri_network::predictor;
 use std::hint::select_unpredictable;
 
 /// Virtual channels of routers up to which this cycle is the faster one: on trees and meshes of 8,000 and 12,000 it takes 0.75 to 1.04 of the
-/// general one's time, from low loads to saturation, on those of 49,000 0.93 to 1.12.
+/// general one's time, from low loads to saturation, on those of 49,000 0.93 to 1.12 (measured before this cycle fetched anything ahead).
 const MOST_SLOTS: u64 = 1 << 14;
 
 /// Does this cycle serve a scenario whose routers have so many virtual channels? They must be canonical ones with allocators that are built
@@ -47,12 +47,9 @@ pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
 
 /// What is noted within a step.
 pub(super) struct Notes {
-    /// Does each head, each input port, choose first what it asks for?
-    channels_input_first: bool,
-    switch_input_first: bool,
-    /// Iterations of iSLIP, where it does not.
-    channels_iterations: u32,
-    switch_iterations: u32,
+    /// How virtual channels are allocated, and how switches are.
+    channels: Rule,
+    switch: Rule,
     /// By virtual channel of a port: the head with the best claim to it.
     claims: Column<u32>,
     /// Heads to which virtual channels of a port are offered.
@@ -66,27 +63,26 @@ pub(super) struct Notes {
 }
 
 impl Notes {
+    /// What the cycle notes of so many ports, and of so many virtual channels of a port.
     pub(super) fn new(vc: &AllocatorParameters, switch: &AllocatorParameters, channels: u32, ports: u32) -> Self {
-        let is_input_first = |parameters| rule_on_masks(parameters) == Some(Rule::InputFirst);
-        let iterations = |parameters| if let Some(Rule::Islip(iterations)) = rule_on_masks(parameters) { iterations } else { 1 };
-        let notes_choices = is_input_first(switch) || iterations(switch) > 1;
-        let ports = if notes_choices { ports as usize } else { 0 };
+        let rule = |parameters| rule_on_masks(parameters).expect("the cycle serves routers with such allocators only");
+        let switch = rule(switch);
+        let if_noted = |is_noted: bool| if is_noted { ports as usize } else { 0 };
+        let matched_again = if_noted(matches!(switch, Rule::Islip(2..)));
         Self {
-            channels_input_first: is_input_first(vc),
-            switch_input_first: is_input_first(switch),
-            channels_iterations: iterations(vc),
-            switch_iterations: iterations(switch),
+            channels: rule(vc),
+            switch,
             claims: Column::filled(channels as usize, NONE),
             offers: Vec::new(),
-            distance: Column::filled(ports, 0),
-            chosen: Column::filled(ports, NONE),
-            open: List::with_capacity(ports),
+            distance: Column::filled(if_noted(switch == Rule::InputFirst), 0),
+            chosen: Column::filled(if_noted(switch != Rule::Islip(1)), NONE),
+            open: List::with_capacity(matched_again),
         }
     }
 
     /// Are output slots listed as active, and not their ports?
     pub(super) fn lists_slots(&self) -> bool {
-        self.switch_input_first
+        self.switch == Rule::InputFirst
     }
 }
 
@@ -134,7 +130,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             self.route_packets(step, lists);
         }
         if self.parameters.clock.is_plain() {
-            self.cross(winners, moving, lists, |_, _, _| Sent::at(now));
+            self.cross(winners, moving, lists, |_, _, _| Departure::at(now));
         } else {
             let Parameters { clock, traversal_cycles, .. } = self.parameters;
             let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
@@ -144,7 +140,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             });
         }
         winners.clear();
-        if self.notes().switch_input_first {
+        if self.notes().lists_slots() {
             self.pointers().forget_gone(active);
         } else {
             self.pointers().keep_active(active);
@@ -169,7 +165,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn take_places(&mut self, block: u32, now: u64, active: &mut List, lists: &mut Block) {
         let pointers = self.pointers();
-        let by_slot = self.notes().switch_input_first;
+        let by_slot = self.notes().lists_slots();
         let full = if self.parameters.release == VcRelease::TailCredit { self.parameters.buffer_flits } else { u16::MAX };
         for &slot in self.in_flight.credits.events(now, block) {
             let output = pointers.output(slot);
@@ -240,10 +236,11 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             }
             if pointers.input(head).packet.request_next == NONE {
                 self.give_channel(port, head, active);
-            } else if self.notes().channels_input_first {
-                self.give_channels_input_first(port, active);
             } else {
-                self.give_channels_output_first(port, active);
+                match self.notes().channels {
+                    Rule::InputFirst => self.give_channels_input_first(port, active),
+                    Rule::Islip(iterations) => self.give_channels_output_first(port, iterations, active),
+                }
             }
             // Losers bid again in the next cycle as long as something is free; otherwise a release lists the port.
             if !pointers.output_port(port).free.is_empty() {
@@ -284,16 +281,16 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let (packet, downstream) = (input.packet.queue.front(), pointers.links(port).flit_link + vc);
         self.buffers.rings.push_near(&mut pointers.input(downstream).packet.queue, downstream, packet);
         if account.credits > 0 {
-            let by_slot = self.notes().switch_input_first;
+            let by_slot = self.notes().lists_slots();
             pointers.bid(output, by_slot, active);
         }
     }
 
     /// iSLIP among the heads and free virtual channels of a port. Pointers move in the first iteration.
-    fn give_channels_output_first(&mut self, port: u32, active: &mut List) {
+    fn give_channels_output_first(&mut self, port: u32, iterations: u32, active: &mut List) {
         let pointers = self.pointers();
         let mut offers = std::mem::take(&mut self.notes().offers);
-        for iteration in 0..self.notes().channels_iterations {
+        for iteration in 0..iterations {
             self.offer_channels(port, &mut offers);
             if offers.is_empty() {
                 break;
@@ -373,24 +370,23 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn match_ports(&mut self, active: &List, winners: &mut List) -> usize {
         let pointers = self.pointers();
-        if self.notes().switch_input_first {
+        let Rule::Islip(iterations) = self.notes().switch else {
             self.match_ports_input_first(active, winners);
             return winners.len();
-        }
+        };
         for &port in active.as_slice() {
             pointers.grant(port, winners);
         }
         let first = winners.len();
-        if self.notes().switch_iterations > 1 && first < active.len() {
-            self.match_open_ports(active, winners);
+        if iterations > 1 && first < active.len() {
+            self.match_open_ports(active, iterations, winners);
         }
         first
     }
 
     /// The further iterations of iSLIP: output ports that no input port has accepted grant those that have accepted none.
-    fn match_open_ports(&mut self, active: &List, winners: &mut List) {
+    fn match_open_ports(&mut self, active: &List, iterations: u32, winners: &mut List) {
         let pointers = self.pointers();
-        let iterations = self.notes().switch_iterations;
         let mut open = std::mem::take(&mut self.notes().open);
         let chosen = self.notes().chosen.as_mut_ptr();
         // SAFETY: there is an entry for each port of the routers.
@@ -461,22 +457,22 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         }
     }
 
-    /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. `sent` says when it and its credit leave the
-    /// router; pointers move for the first `moving` winners.
+    /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. By layout, input port and output port,
+    /// `depart` says when it and its credit leave the router. Pointers move for the first `moving` winners.
     #[inline(always)]
-    fn cross(&mut self, winners: &List, moving: usize, lists: &mut Block, mut sent: impl FnMut(&mut Plain<M>, u32, u32) -> Sent) {
+    fn cross(&mut self, winners: &List, moving: usize, lists: &mut Block, mut depart: impl FnMut(&mut Plain<M>, u32, u32) -> Departure) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
         let Parameters { release, fetches, .. } = self.parameters;
         let frees = release == VcRelease::Tail;
         for (position, &input_port) in winners.as_slice().iter().enumerate() {
             if fetches {
-                self.prefetch_packet_behind(pointers, winners, position);
+                self.prefetch_for_release(pointers, winners, position);
             }
             let sender = pointers.input_port(input_port);
             let output = std::mem::replace(&mut sender.candidate, NONE);
             let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
-            let sent = sent(&mut self.layout, input_port, port);
+            let departure = depart(&mut self.layout, input_port, port);
             let account = pointers.output(output);
             let slot = std::mem::replace(&mut account.holder, NONE);
             account.credits -= 1;
@@ -490,10 +486,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             }
 
             let upstream = pointers.links(input_port);
-            pointers.credits.post(sent.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
+            pointers.credits.post(departure.credit.wrapping_add(u32::from(upstream.credit_delay)), upstream.credit_link + input_vc);
             let downstream = pointers.links(port);
             downstream.sent += 1;
-            pointers.arrivals.post(sent.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
+            pointers.arrivals.post(departure.flit.wrapping_add(u32::from(downstream.flit_delay)), downstream.flit_link + vc);
 
             out.ready = out.ready.without(M::bit(vc));
             if frees {

@@ -38,18 +38,9 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         if let Some(&input_port) = winners.as_slice().get(position + FLITS_AHEAD) {
             let slot = pointers.output(pointers.input_port(input_port).candidate).holder;
             let input = pointers.input(slot);
-            if input.left == 1 {
+            if self.parameters.one_flit | (input.left == 1) {
                 self.buffers.rings.prefetch_second(&input.packet.queue, slot);
             }
-        }
-    }
-
-    /// The same where each flit is a tail.
-    #[inline(always)]
-    pub(super) fn prefetch_packet_behind(&self, pointers: Pointers<M>, winners: &List, position: usize) {
-        if let Some(&input_port) = winners.as_slice().get(position + FLITS_AHEAD) {
-            let slot = pointers.output(pointers.input_port(input_port).candidate).holder;
-            self.buffers.rings.prefetch_second(&pointers.input(slot).packet.queue, slot);
         }
     }
 }
