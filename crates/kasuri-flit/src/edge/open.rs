@@ -25,6 +25,9 @@ const AFTER_BATCH: u64 = u64::MAX / 2;
 /// Entries of a bucket of the calendar between asking for one and its use.
 const ENTRIES_AHEAD: usize = 16;
 
+/// Entries that lie near, where asking for them ahead costs more than it saves.
+const NEAR_ENTRIES: usize = 4096;
+
 /// Entries in memory of large pages: in which cycle which of them is drawn cannot be foreseen.
 fn collected<T>(entries: impl Iterator<Item = T>) -> Vec<T> {
     let mut collected = large_vec(entries.size_hint().0);
@@ -529,7 +532,8 @@ impl PacketFeed for OpenTraffic<'_> {
             return;
         }
         let mut entry = self.calendar.open(block, now);
-        let mut ahead = entry;
+        // Nothing follows no entry.
+        let mut ahead = if self.creations.len() > NEAR_ENTRIES { entry } else { NONE };
         for _ in 0..ENTRIES_AHEAD {
             ahead = self.fetch_entry(ahead);
         }

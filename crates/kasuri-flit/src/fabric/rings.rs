@@ -116,7 +116,9 @@ impl Rings {
     #[inline(always)]
     pub(crate) fn pop_near(&self, queue: &mut Queue, slot: u32) {
         queue.packets -= 1;
-        queue.head = select_unpredictable(queue.packets == 0, 0, queue.head.wrapping_add(1));
+        // What is shifted away of the head, bits: all of it where no packet is left. A comparison would be compiled to a branch.
+        let shifted_away = u32::from(queue.packets).wrapping_sub(1) >> 27;
+        queue.head = (u32::from(queue.head.wrapping_add(1)) >> shifted_away) as u16;
         queue.front = self.packets[self.place(slot, queue.head)];
     }
 }
