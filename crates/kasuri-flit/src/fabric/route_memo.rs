@@ -119,8 +119,8 @@ pub(crate) struct RouteMemo {
     states_shift: u32,
     states_mask: u32,
     by_slot: bool,
-    /// By class, for its packets and their replies: their virtual channels, as in an entry.
-    channels: Vec<[u64; 2]>,
+    /// By class, of its packets and of their replies in turn: their virtual channels, as in an entry.
+    channels: Column<u64>,
     draws: Vec<Draw>,
     /// An [`Entry`] for each alternative of each draw.
     drawn: Vec<u64>,
@@ -161,7 +161,7 @@ impl RouteMemo {
             states_shift: 0,
             states_mask: 0,
             by_slot,
-            channels: channels.iter().map(|of_class| of_class.map(in_entry)).collect(),
+            channels: channels.iter().flatten().map(|&channels| in_entry(channels)).collect::<Vec<_>>().into(),
             draws: Vec::new(),
             drawn: Vec::new(),
         })
@@ -173,7 +173,7 @@ impl RouteMemo {
         let place = if self.by_slot { slot } else { router };
         let pair = place * self.terminals + packet.destination;
         let state = packet.route_state;
-        let channels = self.channels[usize::from(packet.class)][usize::from(packet.is_reply)];
+        let channels = self.channels[2 * u32::from(packet.class) + u32::from(packet.is_reply)];
         // A state of more bits fits no entry.
         let key = if state <= 0xff { channels | u64::from(state) } else { u64::MAX };
         let entry = (state ^ (state >> 2)) & self.states_mask;

@@ -6,7 +6,7 @@ use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::{Packet, Parameters};
 use kasuri_model::engine::Counting;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::memory::prefer_large_pages;
+use kasuri_network::memory::{GrowingColumn, prefer_large_pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
@@ -49,7 +49,7 @@ impl Gaps {
 /// The packets' records, by number.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    records: Vec<Packet>,
+    records: GrowingColumn<Packet>,
     /// Numbers that no packet has.
     free: Vec<u32>,
     /// Records of packets whose head is in another tile and whose tail is not.
@@ -76,14 +76,14 @@ impl Index<usize> for Packets {
 
     #[inline(always)]
     fn index(&self, packet: usize) -> &Packet {
-        &self.records[packet]
+        &self.records[packet as u32]
     }
 }
 
 impl IndexMut<usize> for Packets {
     #[inline(always)]
     fn index_mut(&mut self, packet: usize) -> &mut Packet {
-        &mut self.records[packet]
+        &mut self.records[packet as u32]
     }
 }
 
@@ -91,7 +91,7 @@ impl Packets {
     /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background. `is_tagged`: have feeds names
     /// for them? `first_gaps` is what is known of the gaps of a packet that has none yet.
     pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool, first_gaps: Gaps) -> Self {
-        let (records, free, tags, gaps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (records, free, tags, gaps) = (Vec::new().into(), Vec::new(), Vec::new(), Vec::new());
         let origins = Origins { first_class, ..Origins::default() };
         Self {
             records,
@@ -129,11 +129,12 @@ impl Packets {
     #[inline(always)]
     fn place(&mut self, record: Packet) -> u32 {
         if let Some(packet) = self.free.pop() {
-            self.records[packet as usize] = record;
+            self.records[packet] = record;
             return packet;
         }
         if self.records.len() == self.records.capacity() {
-            self.records.reserve(self.records.len().max(64));
+            let more = self.records.len().max(64);
+            self.records.reserve(more);
             prefer_large_pages(&mut self.records);
             self.gaps.reserve_exact(self.records.capacity() * self.longest as usize - self.gaps.len());
             prefer_large_pages(&mut self.gaps);
@@ -146,7 +147,7 @@ impl Packets {
     /// A packet has arrived: its number is free.
     #[inline(always)]
     pub(crate) fn release(&mut self, packet: u32) {
-        self.records[packet as usize].alive = false;
+        self.records[packet].alive = false;
         self.free_number(packet);
     }
 
@@ -157,7 +158,7 @@ impl Packets {
         if !self.damaged.is_empty() {
             self.damaged.remove(&packet);
         }
-        if !self.long_gaps.is_empty() && self.records[packet as usize].gaps == Gaps::Long {
+        if !self.long_gaps.is_empty() && self.records[packet].gaps == Gaps::Long {
             let own: Vec<_> = self.long_gaps.range((packet, 0)..=(packet, u16::MAX)).map(|(&key, _)| key).collect();
             for key in own {
                 self.long_gaps.remove(&key);
@@ -182,7 +183,7 @@ impl Packets {
 
     /// The head of a packet has gone to another tile, which has the packet's record from now on.
     pub(crate) fn hand_over(&mut self, packet: u32) {
-        self.records[packet as usize].alive = false;
+        self.records[packet].alive = false;
         self.handed_over += 1;
     }
 
@@ -230,7 +231,7 @@ impl Packets {
     #[inline(always)]
     pub(crate) fn gap(&self, known: &mut Gaps, packet: u32, index: u16) -> u32 {
         if *known == Gaps::UsualSoFar {
-            *known = self.records[packet as usize].gaps;
+            *known = self.records[packet].gaps;
         }
         if known.are_usual() {
             return usual_gap(index);
@@ -253,13 +254,13 @@ impl Packets {
         self.gaps[place] = gap.min(LONG_GAP) as u8;
         if gap >= LONG_GAP {
             self.long_gaps.insert((packet, index), gap);
-            self.records[packet as usize].gaps = Gaps::Long;
+            self.records[packet].gaps = Gaps::Long;
         }
     }
 
     /// A packet's gaps stand in memory from now on; so far they have been the usual ones.
     pub(crate) fn begin_gaps(&mut self, packet: u32) {
-        let record = &mut self.records[packet as usize];
+        let record = &mut self.records[packet];
         record.gaps = Gaps::InMemory;
         let flits = usize::from(record.flits);
         let first = self.gap_place(packet, 0);
@@ -270,7 +271,7 @@ impl Packets {
     /// All flits of a packet have been injected.
     #[inline(always)]
     pub(crate) fn end_gaps(&mut self, packet: u32) {
-        let gaps = &mut self.records[packet as usize].gaps;
+        let gaps = &mut self.records[packet].gaps;
         if *gaps == Gaps::UsualSoFar {
             *gaps = Gaps::Usual;
         }
@@ -279,26 +280,26 @@ impl Packets {
     /// Is a packet measured, among those of the run's subject that are whole?
     #[inline(always)]
     pub(crate) fn is_counted(&self, counting: &Counting, packet: u32) -> bool {
-        self.records[packet as usize].class >= self.origins.first_class && self.is_in_time(counting, packet) && !self.is_damaged(packet)
+        self.records[packet].class >= self.origins.first_class && self.is_in_time(counting, packet) && !self.is_damaged(packet)
     }
 
     /// Do the predictions that are made for a packet count? Answers by their own creation.
     #[inline(always)]
     pub(crate) fn counts_predictions(&self, counting: &Counting, packet: u32) -> bool {
-        let record = &self.records[packet as usize];
+        let record = &self.records[packet];
         record.class >= self.origins.first_class && counting.covers(record.created)
     }
 
     /// Is a packet measured as far as its time decides?
     #[inline(always)]
     pub(crate) fn is_in_time(&self, counting: &Counting, packet: u32) -> bool {
-        counting.covers(self.origins.decisive(&self.records[packet as usize], packet)) || self.origins.has_waited(packet)
+        counting.covers(self.origins.decisive(&self.records[packet], packet)) || self.origins.has_waited(packet)
     }
 
     /// Is a packet one that draining waits for, if it was created before that?
     #[inline(always)]
     pub(crate) fn is_waited_for(&self, counting: &Counting, packet: u32) -> bool {
-        self.origins.decisive(&self.records[packet as usize], packet) >= counting.measured_from || self.origins.has_waited(packet)
+        self.origins.decisive(&self.records[packet], packet) >= counting.measured_from || self.origins.has_waited(packet)
     }
 }
 
