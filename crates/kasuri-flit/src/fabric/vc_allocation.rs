@@ -106,9 +106,15 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// The virtual channels of a port that a head may take now.
     #[inline(always)]
     pub(crate) fn eligible(&self, port: u32, slot: u32) -> L::Mask {
-        let InputSlot { request_first: first, request_last: last, .. } = *self.layout.input_slot(slot);
-        let free = self.layout.free(port).and(L::Mask::range(u32::from(first), u32::from(last) + 1));
+        let free = self.free_of_range(port, slot);
         if self.parameters.switching == Switching::Wormhole { free } else { self.with_room(port, slot, free) }
+    }
+
+    /// The free virtual channels of a port among those that a head asks for.
+    #[inline(always)]
+    pub(crate) fn free_of_range(&self, port: u32, slot: u32) -> L::Mask {
+        let InputSlot { request_first: first, request_last: last, .. } = *self.layout.input_slot(slot);
+        self.layout.free(port).and(L::Mask::range(u32::from(first), u32::from(last) + 1))
     }
 
     /// Cut-through and store-and-forward: flits that must be free beyond an output virtual channel for a head to get it, those of the whole

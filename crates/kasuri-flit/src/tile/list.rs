@@ -78,6 +78,15 @@ impl List {
         self.truncate(kept);
     }
 
+    /// Takes the item at a position out. Returns the last one, which takes its place.
+    #[inline(always)]
+    pub(crate) fn swap_remove(&mut self, position: usize) -> u32 {
+        let last = self.at(self.length - 1);
+        self.set(position, last);
+        self.length -= 1;
+        last
+    }
+
     pub(crate) fn sort(&mut self) {
         self.items[..self.length].sort_unstable();
     }

@@ -47,6 +47,8 @@ pub(crate) struct OutputVc {
     holder: u32,
     /// Free places in the downstream buffer.
     credits: u16,
+    /// Where it stands in its block's list of active output slots, if there is such a list and it stands there.
+    place: u32,
 }
 
 /// An output port.
@@ -169,7 +171,7 @@ impl<M: VcMask> RouterLayout for Plain<M> {
                 (all_ports as usize) << M::SHIFT,
                 InputVc { packet: InputSlot::default(), output: NONE, flits: 0, left: 0 },
             ),
-            output: Column::filled(slots, OutputVc { packet: OutputSlot::default(), holder: NONE, credits: 0 }),
+            output: Column::filled(slots, OutputVc { packet: OutputSlot::default(), holder: NONE, credits: 0, place: 0 }),
             output_port: Column::filled(ports as usize, output_port),
             input_port: Column::filled(ports as usize, InputPort { candidate: NONE, accept_pointer: 0, vc_pointer: 0 }),
             busy_until: Column::filled(if parameters.periodic { ports as usize } else { 0 }, 0),

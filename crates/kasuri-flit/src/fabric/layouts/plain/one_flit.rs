@@ -103,46 +103,49 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         self.take_packets(block, now, &mut lists);
         self.take_places(block, now, &mut active, &mut lists);
         for step in self.parameters.clock.steps(now) {
-            self.one_flit_step(&mut active, &mut winners, &mut lists, step, now);
+            if self.parameters.fetches {
+                self.one_flit_step::<true>(&mut active, &mut winners, &mut lists, step, now);
+            } else {
+                self.one_flit_step::<false>(&mut active, &mut winners, &mut lists, step, now);
+            }
         }
         self.blocks.put_back(block, lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
     }
 
-    /// One step of a block's routers; those without an internal speed-up take one in each cycle.
+    /// One step of a block's routers; those without an internal speed-up take one in each cycle. `FETCHES` is that of the parameters: what
+    /// fetches ahead is code of its own, for which near routers need no registers.
     #[inline(always)]
-    fn one_flit_step(&mut self, active: &mut List, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
+    fn one_flit_step<const FETCHES: bool>(&mut self, active: &mut List, winners: &mut List, lists: &mut Block, step: u64, now: u64) {
         if self.parameters.route_cycles == 0 {
-            self.route_packets(step, lists);
+            self.route_packets::<FETCHES>(step, lists);
         } else {
             self.post_delayed_requests(step, lists);
         }
         let moving = if self.parameters.bidding == Bidding::SameCycle {
-            self.give_channels(lists, active);
+            self.give_channels::<FETCHES>(lists, active);
             self.match_ports(active, winners)
         } else {
             let moving = self.match_ports(active, winners);
-            self.give_channels(lists, active);
+            self.give_channels::<FETCHES>(lists, active);
             moving
         };
         if self.parameters.route_cycles > 0 {
-            self.route_packets(step, lists);
+            self.route_packets::<FETCHES>(step, lists);
         }
         if self.parameters.clock.is_plain() {
-            self.cross(winners, moving, lists, |_, _, _| Departure::at(now));
+            self.cross::<FETCHES>(winners, moving, active, lists, |_, _, _| Departure::at(now));
         } else {
             let Parameters { clock, traversal_cycles, .. } = self.parameters;
             let across = clock.cycle_of(step + u64::from(traversal_cycles), now);
-            self.cross(winners, moving, lists, |layout, input_port, port| {
+            self.cross::<FETCHES>(winners, moving, active, lists, |layout, input_port, port| {
                 let departures = layout.departures.as_mut().expect("made for routers with several steps in a cycle");
                 departures.send(input_port, port, across, traversal_cycles, now)
             });
         }
         winners.clear();
-        if self.notes().lists_slots() {
-            self.pointers().forget_gone(active);
-        } else {
+        if !self.notes().lists_slots() {
             self.pointers().keep_active(active);
         }
         lists.turn();
@@ -187,14 +190,14 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
-    fn route_packets(&mut self, step: u64, lists: &mut Block) {
+    fn route_packets<const FETCHES: bool>(&mut self, step: u64, lists: &mut Block) {
         let pointers = self.pointers();
-        let Parameters { route_cycles, fetches, .. } = self.parameters;
-        if fetches {
+        let Parameters { route_cycles, .. } = self.parameters;
+        if FETCHES {
             self.prefetch_first_heads(&lists.heads);
         }
         for position in 0..lists.heads.len() {
-            if fetches {
+            if FETCHES {
                 self.prefetch_head(&lists.heads, position);
             }
             let slot = lists.heads.at(position);
@@ -222,11 +225,15 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
 
     /// Virtual-channel allocation at every listed port.
     #[inline(always)]
-    fn give_channels(&mut self, lists: &mut Block, active: &mut List) {
+    fn give_channels<const FETCHES: bool>(&mut self, lists: &mut Block, active: &mut List) {
         let pointers = self.pointers();
-        self.prefetch_first_requests(&lists.allocate);
+        if FETCHES {
+            self.prefetch_first_requests(&lists.allocate);
+        }
         for position in 0..lists.allocate.len() {
-            self.prefetch_later_request(&lists.allocate, position);
+            if FETCHES {
+                self.prefetch_later_request(&lists.allocate, position);
+            }
             let port = lists.allocate.at(position);
             let links = pointers.links(port);
             links.listed = false;
@@ -259,7 +266,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn give_channel(&mut self, port: u32, head: u32, active: &mut List) {
         let pointers = self.pointers();
-        let eligible = self.eligible(port, head);
+        let eligible = self.free_of_range(port, head);
         if !eligible.is_empty() {
             pointers.links(port).request_head = NONE;
             let output = pointers.pick_channel(port, head, eligible);
@@ -339,7 +346,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let mut claimed = M::default();
         let mut head = pointers.links(port).request_head;
         while head != NONE {
-            let eligible = self.eligible(port, head);
+            let eligible = self.free_of_range(port, head);
             if !eligible.is_empty() {
                 let output = pointers.pick_channel(port, head, eligible);
                 let vc = output & (M::BITS - 1);
@@ -458,15 +465,23 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. By layout, input port and output port,
-    /// `depart` says when it and its credit leave the router. Pointers move for the first `moving` winners.
+    /// `depart` says when it and its credit leave the router. Pointers move for the first `moving` winners. Output slots that are listed as
+    /// active are no more.
     #[inline(always)]
-    fn cross(&mut self, winners: &List, moving: usize, lists: &mut Block, mut depart: impl FnMut(&mut Plain<M>, u32, u32) -> Departure) {
+    fn cross<const FETCHES: bool>(
+        &mut self,
+        winners: &List,
+        moving: usize,
+        active: &mut List,
+        lists: &mut Block,
+        mut depart: impl FnMut(&mut Plain<M>, u32, u32) -> Departure,
+    ) {
         self.statistics.flit_hops += winners.len() as u64;
         let pointers = self.pointers();
-        let Parameters { release, fetches, .. } = self.parameters;
-        let frees = release == VcRelease::Tail;
+        let by_slot = self.notes().lists_slots();
+        let frees = self.parameters.release == VcRelease::Tail;
         for (position, &input_port) in winners.as_slice().iter().enumerate() {
-            if fetches {
+            if FETCHES {
                 self.prefetch_for_release(pointers, winners, position);
             }
             let sender = pointers.input_port(input_port);
@@ -476,6 +491,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let account = pointers.output(output);
             let slot = std::mem::replace(&mut account.holder, NONE);
             account.credits -= 1;
+            if by_slot {
+                let place = account.place;
+                pointers.output(active.swap_remove(place as usize)).place = place;
+            }
             let input_vc = slot & (M::BITS - 1);
             let towards = port.wrapping_sub(input_port);
             let out = pointers.output_port(port);
@@ -510,16 +529,11 @@ impl<M: VcMask> Pointers<M> {
     #[inline(always)]
     fn bid(self, output: u32, by_slot: bool, active: &mut List) {
         if by_slot {
+            self.output(output).place = active.len() as u32;
             active.push(output);
         } else {
             self.set_ready(output, active);
         }
-    }
-
-    /// Output slots whose packets have left are not active any more.
-    #[inline(always)]
-    fn forget_gone(self, active: &mut List) {
-        active.retain(|output| self.output(output).holder != NONE);
     }
 
     /// The pointers of a head and of the output slot that it has won move behind the partner.
@@ -552,17 +566,22 @@ impl<M: VcMask> Pointers<M> {
         base | eligible.first_from(select_unpredictable(offset < M::BITS, offset, 0))
     }
 
-    /// Takes the heads that have won a virtual channel out of a port's list of requests.
+    /// Takes the heads that have won a virtual channel out of a port's list of requests, without a branch: each head is linked, the one after a
+    /// winner in its place.
     #[inline(always)]
     fn withdraw_winners(self, port: u32) {
-        let mut link = &mut self.links(port).request_head;
-        while *link != NONE {
-            let head = self.input(*link);
-            if head.output == NONE {
-                link = &mut head.packet.request_next;
-            } else {
-                *link = head.packet.request_next;
+        let mut link = &raw mut self.links(port).request_head;
+        // SAFETY: a link is that of the port or of a head before; all of them live in the columns of the layout.
+        unsafe {
+            let mut head = *link;
+            while head != NONE {
+                let input = self.input(head);
+                let next = input.packet.request_next;
+                *link = head;
+                link = select_unpredictable(input.output == NONE, &raw mut input.packet.request_next, link);
+                head = next;
             }
+            *link = NONE;
         }
     }
 }
