@@ -29,13 +29,23 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
         let downstream = self.wiring.links[port].flit_link + vc;
-        self.buffers.rings.push(&mut self.layout.input_slot_mut(downstream).queue, downstream, packet);
+        let (rings, queue) = (&mut self.buffers.rings, &mut self.layout.input_slot_mut(downstream).queue);
+        if self.parameters.fetches {
+            rings.push(queue, downstream, packet);
+        } else {
+            rings.push_near(queue, downstream, packet);
+        }
     }
 
     /// The front packet has left a buffer.
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, slot: u32) {
-        self.buffers.rings.pop(&mut self.layout.input_slot_mut(slot).queue, slot);
+        let (rings, queue) = (&self.buffers.rings, &mut self.layout.input_slot_mut(slot).queue);
+        if self.parameters.fetches {
+            rings.pop(queue, slot);
+        } else {
+            rings.pop_near(queue, slot);
+        }
     }
 
     /// Fetches what virtual-channel allocation at later ports of a list will look at: first the port, then its request.

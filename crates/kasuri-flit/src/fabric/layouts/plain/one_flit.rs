@@ -353,9 +353,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 let pointer = pointers.output(output).packet.grant_pointer;
                 let rival = *claim(vc);
                 let is_first = claimed.and(M::bit(vc)).is_empty();
-                if is_first || from_pointer(head, pointer) < from_pointer(rival, pointer) {
-                    *claim(vc) = head;
-                }
+                let is_better = is_first | (from_pointer(head, pointer) < from_pointer(rival, pointer));
+                *claim(vc) = select_unpredictable(is_better, head, rival);
                 claimed = claimed.or(M::bit(vc));
             }
             head = pointers.input(head).packet.request_next;
