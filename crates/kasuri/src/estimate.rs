@@ -3,6 +3,7 @@
 //! The size of a run follows from its description: channels x cycles x load, for what is simulated cycle by cycle. What one unit of that
 //! costs is learnt from finished runs of this machine ([`Costs`]). No result depends on an estimate.
 
+use crate::measure::{Offer, least_cycles};
 use crate::networks::MOST_CHANNELS;
 use crate::plan::deadlock_budget;
 use kasuri_config::{Search, Study};
@@ -193,7 +194,8 @@ fn cycles(study: &Study) -> f64 {
     }
     let terminals = f64::from(scenario.network.terminal_count().max(1));
     let packets = (PACKETS_OF_PRECISION / measure.precision.powi(2)).max(LEAST_PACKETS).max(LEAST_PACKETS_OF_TERMINAL * terminals);
-    (packets * longest_packet(scenario) / (terminals * load(scenario).max(1e-6))).min(most)
+    let least = least_cycles(&Offer::of(scenario), measure.max_cycles) as f64;
+    (packets * longest_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
 }
 
 /// Mean packet length of the class with the longest packets, flits.
@@ -430,9 +432,12 @@ mod tests {
 
     /// The size of an experiment of one run on the flit engine.
     fn size(text: &str) -> Work {
+        Work::of(&study(text), &kasuri_flit::FlitEngine, &mut Extents::default())
+    }
+
+    fn study(text: &str) -> Study {
         let document = Document::parse("t.toml", text).unwrap();
-        let study = document.study(&document.points().unwrap()[0], &NoFiles).unwrap();
-        Work::of(&study, &kasuri_flit::FlitEngine, &mut Extents::default())
+        document.study(&document.points().unwrap()[0], &NoFiles).unwrap()
     }
 
     fn work(load: f64, cycles: u64, side: u32) -> Work {
@@ -449,6 +454,20 @@ mod tests {
         let channels = f64::from(2 * 16 + 4 * 4 * 3);
         assert_eq!(work(0.25, 4000, 4).units, channels * 4000.0 * 0.25);
         assert_eq!(work(0.5, 1000, 8).units, f64::from(2 * 64 + 4 * 8 * 7) * 500.0);
+    }
+
+    /// Until an answer is precise a run takes the intervals of a warm-up and of two looks, however many packets arrive in them. The cycles are
+    /// those that runs of these meshes took.
+    #[test]
+    fn a_precise_answer_takes_its_intervals() {
+        for (side, load, took) in [(16, 0.1, 12_630.0), (32, 0.05, 12_776.0), (64, 0.02, 13_024.0)] {
+            let text = format!(
+                "[network]\ntopology = \"mesh\"\ndimensions = [{side}, {side}]\n[routing]\nalgorithm = \"dimension-order\"\n\
+                 [traffic]\npattern = \"uniform\"\nload = {load}\npacket_flits = 5\n"
+            );
+            let cycles = cycles(&study(&text));
+            assert!((cycles / took).ln().abs() < 1.5f64.ln(), "{side}x{side} at {load}: {cycles} cycles, not about {took}");
+        }
     }
 
     #[test]
