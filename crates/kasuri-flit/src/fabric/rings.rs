@@ -95,31 +95,42 @@ impl Rings {
     /// The packet at the back of a slot's queue is taken away.
     pub(crate) fn take_back(&self, queue: &mut Queue) {
         queue.packets -= 1;
-        if queue.packets == 0 {
+        if queue.packets <= 1 {
             queue.head = 0;
         }
     }
 
-    /// The front packet of a slot's queue leaves. An empty ring begins anew.
+    /// The front packet of a slot's queue leaves. A ring with one packet or none begins anew, so that few of its places are ever touched: of a
+    /// million terminals, each place of all rings is 70 MB.
     #[inline(always)]
-    pub(crate) fn pop(&self, queue: &mut Queue, slot: u32) {
+    pub(crate) fn pop(&mut self, queue: &mut Queue, slot: u32) {
         queue.packets -= 1;
         if queue.packets == 0 {
-            queue.head = 0;
-        } else {
-            queue.head = queue.head.wrapping_add(1);
-            queue.front = self.packets[self.place(slot, queue.head)];
+            return;
         }
+        let next = queue.head.wrapping_add(1);
+        queue.front = self.packets[self.place(slot, next)];
+        queue.head = match queue.packets {
+            // In the slot's record.
+            1 => 0,
+            2 => {
+                let (first, only) = (self.place(slot, 1), self.place(slot, next.wrapping_add(1)));
+                self.packets[first] = self.packets[only];
+                0
+            }
+            _ => next,
+        };
     }
 
     /// The same where the ring lies near, without a branch. What an empty queue has for its front nobody asks.
     #[inline(always)]
-    pub(crate) fn pop_near(&self, queue: &mut Queue, slot: u32) {
+    pub(crate) fn pop_near(&mut self, queue: &mut Queue, slot: u32) {
         queue.packets -= 1;
-        // What is shifted away of the head, bits: all of it where no packet is left. A comparison would be compiled to a branch.
-        let shifted_away = u32::from(queue.packets).wrapping_sub(1) >> 27;
-        queue.head = (u32::from(queue.head.wrapping_add(1)) >> shifted_away) as u16;
-        queue.front = self.packets[self.place(slot, queue.head)];
+        let next = queue.head.wrapping_add(1);
+        queue.front = self.packets[self.place(slot, next)];
+        // What is shifted away of the head, bits: all of it where no packet is left in the ring. A comparison would be compiled to a branch.
+        let shifted_away = u32::from(queue.packets).wrapping_sub(2) >> 27;
+        queue.head = (u32::from(next) >> shifted_away) as u16;
     }
 }
 
@@ -127,6 +138,9 @@ impl Rings {
 mod tests {
     use super::*;
     use std::collections::VecDeque;
+
+    type Push = fn(&mut Rings, &mut Queue, u32, u32);
+    type Pop = fn(&mut Rings, &mut Queue, u32);
 
     /// Queues that fill and empty in turns, several times around, are those of the standard library.
     #[test]
@@ -137,15 +151,17 @@ mod tests {
             let mut expected = vec![VecDeque::new(); 5];
             for round in 0..400u32 {
                 let slot = round % 5;
+                // Near and far in turns: both leave a queue as the other expects it.
+                let (push, pop): (Push, Pop) = if round % 3 == 0 { (Rings::push_near, Rings::pop_near) } else { (Rings::push, Rings::pop) };
                 let (queue, like) = (&mut queues[slot as usize], &mut expected[slot as usize]);
                 let coming = (round * 7 + slot) % (places + 1 - like.len() as u32);
                 for packet in 0..coming {
-                    rings.push(queue, slot, 1000 * round + packet);
+                    push(&mut rings, queue, slot, 1000 * round + packet);
                     like.push_back(1000 * round + packet);
                 }
                 for _ in 0..(like.len() as u32).min(round % 11) {
                     assert_eq!(Some(queue.front()), like.pop_front(), "{places} places, round {round}");
-                    rings.pop(queue, slot);
+                    pop(&mut rings, queue, slot);
                 }
             }
         }

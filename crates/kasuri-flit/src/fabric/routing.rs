@@ -100,7 +100,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn prefetch_packet_of(&self, heads: &List, position: usize) {
         if position < heads.len() {
-            self.packets.prefetch(self.front_packet(heads.at(position)));
+            self.packets.prefetch_for_routing(self.front_packet(heads.at(position)));
         }
     }
 

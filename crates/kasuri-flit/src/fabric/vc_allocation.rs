@@ -40,7 +40,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// The front packet has left a buffer.
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, slot: u32) {
-        let (rings, queue) = (&self.buffers.rings, &mut self.layout.input_slot_mut(slot).queue);
+        let (rings, queue) = (&mut self.buffers.rings, &mut self.layout.input_slot_mut(slot).queue);
         if self.parameters.fetches {
             rings.pop(queue, slot);
         } else {

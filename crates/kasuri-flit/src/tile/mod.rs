@@ -118,8 +118,9 @@ pub(crate) struct OutputSlot {
     pub(crate) grant_pointer: u32,
 }
 
-/// A packet in the network or at the head of its source queue.
+/// A packet in the network or at the head of its source queue. 40 bytes; what is asked at each router stands last, together.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Packet {
     /// Cycle of creation.
     pub(crate) created: u64,

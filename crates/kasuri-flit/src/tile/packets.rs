@@ -203,6 +203,15 @@ impl Packets {
         self.records.iter().zip(0..).filter(|(packet, _)| packet.alive)
     }
 
+    /// Fetches what routers ask of the record of a packet, if there is such a packet.
+    #[inline(always)]
+    pub(crate) fn prefetch_for_routing(&self, packet: u32) {
+        if let Some(record) = self.records.get(packet as usize) {
+            prefetch(&record.source);
+            prefetch(&record.alive);
+        }
+    }
+
     /// Where the gap before a packet's flit stands.
     #[inline(always)]
     fn gap_place(&self, packet: u32, index: u16) -> usize {
