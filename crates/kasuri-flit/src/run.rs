@@ -673,7 +673,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let age = |packet: &Packet| self.cycle - packet.created.min(self.cycle);
         let all: u64 = self.packets.live().map(|(packet, _)| u64::from(packet.flits) * age(packet)).sum();
         let sinks = self.terminals.ejection.iter().filter(|sink| sink.left > 0);
-        let arrived: u64 = sinks.map(|sink| u64::from(sink.index) * age(&self.packets[sink.packet as usize])).sum();
+        let arrived: u64 = sinks.map(|sink| u64::from(sink.index) * age(&self.packets[sink.packet])).sum();
         all - arrived
     }
 

@@ -65,7 +65,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// A head has arrived: looks its packet up.
     pub(super) fn begin_packet(&mut self, slot: u32) {
         let packet = self.arriving_packet(slot);
-        let record = self.packets[packet as usize];
+        let record = self.packets[packet];
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.packet, sink.clock, sink.index, sink.left, sink.gaps) = (packet, record.injected as u32, 0, record.flits, record.gaps);
@@ -124,7 +124,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// A packet has arrived as a whole; `counted` among those that are measured.
     #[inline(always)]
     pub(super) fn deliver(&mut self, packet: u32, slot: u32, counted: bool, now: u64) {
-        let record = self.packets[packet as usize];
+        let record = self.packets[packet];
         debug_assert_eq!(
             record.destination,
             self.parameters.share.terminal(slot >> L::Mask::SHIFT).0,
@@ -154,7 +154,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// A packet of the background has arrived.
     #[cold]
     pub(super) fn count_background(&mut self, packet: u32, now: u64) {
-        let (record, counting) = (&self.packets[packet as usize], &self.statistics.counting);
+        let (record, counting) = (&self.packets[packet], &self.statistics.counting);
         let latency = self.packets.is_in_time(counting, packet).then(|| now - record.created);
         self.statistics.background.count(u32::from(record.flits), counting.rates, latency);
     }
@@ -172,7 +172,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let flits = u64::from(sink.index - sink.settled) * u64::from(counts);
         let terminal = slot >> L::Mask::SHIFT;
         self.statistics.accepted[terminal] += flits;
-        if flits > 0 && self.packets[sink.packet as usize].source == self.parameters.share.terminal(terminal).0 {
+        if flits > 0 && self.packets[sink.packet].source == self.parameters.share.terminal(terminal).0 {
             self.statistics.to_self += flits;
         }
         sink.settled = sink.index;

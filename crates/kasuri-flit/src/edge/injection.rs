@@ -272,7 +272,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.terminals.free[terminal] = self.terminals.free[terminal].or(L::Mask::bit(vc));
         }
         self.packets.end_gaps(packet);
-        self.edge.tail_left(self.packets[packet as usize].class, self.packets.tag(packet), terminal, now);
+        self.edge.tail_left(self.packets[packet].class, self.packets.tag(packet), terminal, now);
     }
 
     /// Puts a drawn packet at the head of its queue.
@@ -319,7 +319,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
     /// output that it will take there.
     pub(super) fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
-        let record = &self.packets[packet as usize];
+        let record = &self.packets[packet];
         let (source, destination) = (self.parameters.share.terminal(terminal), TerminalId(record.destination));
         let (router, input) = self.scenario.network.injection_port(source);
         let hop = Hop { router, input, virtual_channel: available.begin, source, destination, available };
@@ -341,7 +341,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     pub(super) fn find_virtual_channel(&self, terminal: u32, now: u64) -> Option<u16> {
         let source = self.edge.queues.heads[terminal as usize];
-        let record = &self.packets[source.packet as usize];
+        let record = &self.packets[source.packet];
         let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
         let channels = self.scenario.router.entering(TerminalId(record.destination), of_class);
@@ -378,7 +378,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let Some(vc) = self.find_virtual_channel(terminal, now) else { return false };
         let packet = self.edge.queues.heads[terminal as usize].packet;
-        let record = &mut self.packets[packet as usize];
+        let record = &mut self.packets[packet];
         record.injected = now;
         let flits = record.flits;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);

@@ -33,7 +33,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let head = &mut self.edge.queues.heads[terminal as usize];
         let packet = head.packet;
         (head.packet, head.last_vc) = (NONE, vc);
-        let record = &mut self.packets[packet as usize];
+        let record = &mut self.packets[packet];
         record.injected = now;
         let class = record.class;
         self.announce_packet(self.first_terminal_slot() + slot, packet);
@@ -62,7 +62,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &self.terminals.ejection[slot];
         self.in_flight.credits.post((now as u32).wrapping_add(u32::from(sink.delay)), sink.to);
-        let record = &self.packets[packet as usize];
+        let record = &self.packets[packet];
         let terminal = slot >> L::Mask::SHIFT;
         let rates = u64::from(self.statistics.counting.rates);
         self.statistics.accepted[terminal] += rates;

@@ -25,7 +25,7 @@ const AFTER_BATCH: u64 = u64::MAX / 2;
 /// Entries of a bucket of the calendar between asking for one and its use.
 const ENTRIES_AHEAD: usize = 16;
 
-/// Entries that lie near, where asking for them ahead costs more than it saves.
+/// Up to so many entries lie near, and asking for them ahead costs more than it saves.
 const NEAR_ENTRIES: usize = 4096;
 
 /// Entries in memory of large pages: in which cycle which of them is drawn cannot be foreseen.
@@ -532,7 +532,7 @@ impl PacketFeed for OpenTraffic<'_> {
             return;
         }
         let mut entry = self.calendar.open(block, now);
-        // Nothing follows no entry.
+        // With no entry to begin with, nothing is fetched.
         let mut ahead = if self.creations.len() > NEAR_ENTRIES { entry } else { NONE };
         for _ in 0..ENTRIES_AHEAD {
             ahead = self.fetch_entry(ahead);

@@ -111,7 +111,7 @@ impl Rings {
         let next = queue.head.wrapping_add(1);
         queue.front = self.packets[self.place(slot, next)];
         queue.head = match queue.packets {
-            // In the slot's record.
+            // It stands in the slot's record.
             1 => 0,
             2 => {
                 let (first, only) = (self.place(slot, 1), self.place(slot, next.wrapping_add(1)));
@@ -128,9 +128,9 @@ impl Rings {
         queue.packets -= 1;
         let next = queue.head.wrapping_add(1);
         queue.front = self.packets[self.place(slot, next)];
-        // What is shifted away of the head, bits: all of it where no packet is left in the ring. A comparison would be compiled to a branch.
-        let shifted_away = u32::from(queue.packets).wrapping_sub(2) >> 27;
-        queue.head = (u32::from(next) >> shifted_away) as u16;
+        // The head is shifted by 0 bits while packets are left in the ring, otherwise by 31, to 0: a comparison would be compiled to a branch.
+        let shift = u32::from(queue.packets).wrapping_sub(2) >> 27;
+        queue.head = (u32::from(next) >> shift) as u16;
     }
 }
 

@@ -159,7 +159,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Where a head stands, and its routing state.
     #[inline(always)]
     pub(crate) fn hop(&self, slot: u32, packet: u32) -> (Hop, u32) {
-        let record = &self.packets[packet as usize];
+        let record = &self.packets[packet];
         let input_port = slot >> L::Mask::SHIFT;
         let RouterPlace { router, first_port } = self.wiring.router_at(input_port);
         let available = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
@@ -179,11 +179,11 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn find_route(&mut self, slot: u32, packet: u32) -> Route {
         let Some(memo) = &self.routing.memo else { return self.compute_route(slot, packet).0 };
         let router = self.wiring.router_of_port[slot >> L::Mask::SHIFT];
-        let question = memo.question(router, slot, &self.packets[packet as usize]);
+        let question = memo.question(router, slot, &self.packets[packet]);
         match memo.known(&question) {
             Known::Answer(candidate, state) => return Route { candidate, state },
             Known::Draw(draw) => {
-                let record = &self.packets[packet as usize];
+                let record = &self.packets[packet];
                 let key = packet_key(self.routing.seed, record.source, record.serial);
                 let drawn = HashedChoice::at_hop(key, u32::from(record.hops) + 1, NoView).uniform(memo.alternatives(draw));
                 if let Some((candidate, state)) = memo.answer_to_draw(draw, drawn) {
@@ -211,7 +211,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// choice.
     pub(crate) fn find_candidates(&mut self, slot: u32, packet: u32) -> (u32, Asked) {
         let (hop, mut state) = self.hop(slot, packet);
-        let record = &self.packets[packet as usize];
+        let record = &self.packets[packet];
         let (source, serial, hops, flits) = (record.source, record.serial, record.hops + 1, record.flits);
         let mut candidates = std::mem::take(&mut self.routing.candidates);
         candidates.clear();
@@ -226,14 +226,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
     #[inline(always)]
     pub(crate) fn enter_router(&mut self, slot: u32, packet: u32, state: u32) -> u16 {
-        let record = &mut self.packets[packet as usize];
+        let record = &mut self.packets[packet];
         record.hops += 1;
         record.route_state = state;
         let flits = record.flits;
         self.layout.set_left(slot, flits);
         if self.edge.hears_heads {
             let router = self.wiring.router_at(slot >> L::Mask::SHIFT).router;
-            self.edge.head_came(router, &self.packets[packet as usize], self.cycle);
+            self.edge.head_came(router, &self.packets[packet], self.cycle);
         }
         flits
     }

@@ -24,7 +24,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.layout.input_slot(slot).queue.front()
     }
 
-    /// Announces a packet to the buffer at the other end of an output virtual channel.
+    /// Announces a packet to the buffer at the other end of an output virtual channel. Where nothing has to be fetched ahead, the rings lie near.
     #[inline(always)]
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
@@ -37,7 +37,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
-    /// The front packet has left a buffer.
+    /// The front packet has left a buffer. As in [`Self::announce_packet`].
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, slot: u32) {
         let (rings, queue) = (&mut self.buffers.rings, &mut self.layout.input_slot_mut(slot).queue);
@@ -350,6 +350,6 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     fn next_packet_is_ready(&self, slot: u32) -> bool {
         self.parameters.switching != Switching::StoreAndForward
-            || self.layout.flits(slot) >= u32::from(self.packets[self.front_packet(slot) as usize].flits)
+            || self.layout.flits(slot) >= u32::from(self.packets[self.front_packet(slot)].flits)
     }
 }

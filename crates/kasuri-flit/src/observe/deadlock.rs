@@ -151,7 +151,7 @@ impl<L: RouterLayout> Run<'_, L> {
         let (tile, slot) = (self.tile(place), place.1);
         let vc = |slot: u32| slot & (L::Mask::BITS - 1);
         let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| self.scenario.network.channel_name(channel));
-        let packet = &tile.packets[tile.front_packet(slot) as usize];
+        let packet = &tile.packets[tile.front_packet(slot)];
         let output = tile.layout.held_output(slot);
         let wish = match Waiting::of(tile).in_slot(slot).first() {
             _ if output == THROWN_AWAY => "is thrown away".to_owned(),

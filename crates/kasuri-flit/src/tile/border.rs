@@ -283,7 +283,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let queue = &mut self.layout.input_slot_mut(slot).queue;
             let packet = queue.front();
             self.buffers.rings.pop(queue, slot);
-            let record = self.packets[packet as usize];
+            let record = self.packets[packet];
             let asides = Asides { tag: self.packets.tag(packet), origin: self.packets.origins.of(&record, packet) };
             mail.packets.push(record);
             if asides != Asides::default() {

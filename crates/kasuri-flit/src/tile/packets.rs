@@ -71,19 +71,19 @@ pub(crate) struct Packets {
     damaged: BTreeSet<u32>,
 }
 
-impl Index<usize> for Packets {
+impl Index<u32> for Packets {
     type Output = Packet;
 
     #[inline(always)]
-    fn index(&self, packet: usize) -> &Packet {
-        &self.records[packet as u32]
+    fn index(&self, packet: u32) -> &Packet {
+        &self.records[packet]
     }
 }
 
-impl IndexMut<usize> for Packets {
+impl IndexMut<u32> for Packets {
     #[inline(always)]
-    fn index_mut(&mut self, packet: usize) -> &mut Packet {
-        &mut self.records[packet as u32]
+    fn index_mut(&mut self, packet: u32) -> &mut Packet {
+        &mut self.records[packet]
     }
 }
 
@@ -363,11 +363,11 @@ mod tests {
                         packets.end_gaps(packet);
                     }
                     if let Some(index) = step.checked_sub(ahead) {
-                        let known = at_sink.get_or_insert(packets[packet as usize].gaps);
+                        let known = at_sink.get_or_insert(packets[packet].gaps);
                         assert_eq!(packets.gap(known, packet, index as u16), gaps[index]);
                     }
                 }
-                unusual += u32::from(!packets[packet as usize].gaps.are_usual());
+                unusual += u32::from(!packets[packet].gaps.are_usual());
                 packets.release(packet);
             }
             assert!(unusual > 100 && (first_gaps == Gaps::InMemory || unusual < 300), "{unusual}");

@@ -129,7 +129,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
 
     /// A packet is lost, of which so many flits have not come to its terminal.
     pub(crate) fn lose(&mut self, packet: u32, missing: u16, now: u64) {
-        let record = self.packets[packet as usize];
+        let record = self.packets[packet];
         let asked = self.packets.origins.decisive(&record, packet);
         let has_waited = self.packets.origins.has_waited(packet);
         let drawn = Drawn {
@@ -155,7 +155,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
     /// A terminal finds a packet damaged whose tail has arrived.
     #[cold]
     pub(crate) fn refuse(&mut self, packet: u32, now: u64) {
-        let flits = u64::from(self.packets[packet as usize].flits);
+        let flits = u64::from(self.packets[packet].flits);
         // Some may have come in an interval before.
         let accepted = &mut self.statistics.interval.accepted_flits;
         *accepted = accepted.saturating_sub(flits);

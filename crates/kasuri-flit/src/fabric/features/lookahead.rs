@@ -56,7 +56,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let packet = self.front_packet(slot);
         let Some(lookahead) = &mut self.routing.lookahead else { return };
         let to = self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1));
-        let is_head = left + 1 == self.packets[packet as usize].flits;
+        let is_head = left + 1 == self.packets[packet].flits;
         if is_head && to < self.parameters.first_terminal_port << L::Mask::SHIFT {
             lookahead.departed.push((packet, to));
         }

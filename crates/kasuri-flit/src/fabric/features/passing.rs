@@ -172,7 +172,7 @@ impl<L: Predicts> Tile<'_, L> {
         if !self.is_idle_for(unit, head.slot, port, now) {
             return None;
         }
-        let flits = self.packets[head.packet as usize].flits;
+        let flits = self.packets[head.packet].flits;
         self.layout.set_left(head.slot, flits);
         L::choose_channel(self, unit, head.slot, port, channels, now)
     }

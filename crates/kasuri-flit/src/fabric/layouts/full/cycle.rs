@@ -84,10 +84,10 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         }
         self.layout.wake(slot >> M::SHIFT);
         let whole = self.parameters.switching == Switching::StoreAndForward;
-        let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot) as usize].flits } else { is_free & (flits == 1) };
+        let is_head = if whole { is_free && flits == self.packets[self.front_packet(slot)].flits } else { is_free & (flits == 1) };
         if is_head {
             // Its route is computed when its router's turn comes.
-            prefetch(&self.packets[self.front_packet(slot) as usize]);
+            prefetch(&self.packets[self.front_packet(slot)]);
             self.unit_of(slot).heads.push(slot);
         }
     }
@@ -164,7 +164,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         for slot in heads.drain(..) {
             let packet = self.front_packet(slot);
             if self.is_dead(number) {
-                self.enter_router(slot, packet, self.packets[packet as usize].route_state);
+                self.enter_router(slot, packet, self.packets[packet].route_state);
                 self.throw_away(number, slot);
                 continue;
             }
@@ -213,14 +213,14 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     /// Notes how urgent the packet at the front of a buffer is, where allocators ask.
     pub(super) fn note_urgency(&mut self, number: usize, slot: u32, packet: u32) {
         if matches!(self.layout.units[number].allocators, Allocators::OnRequests { .. }) {
-            let (created, priority) = (self.packets[packet as usize].created, self.lasting_priority(packet));
+            let (created, priority) = (self.packets[packet].created, self.lasting_priority(packet));
             self.layout.heads.urgency[slot] = Urgency { created, priority };
         }
     }
 
     /// The priority of a packet, as far as it does not change while the packet is in the router.
     fn lasting_priority(&self, packet: u32) -> i64 {
-        let record = &self.packets[packet as usize];
+        let record = &self.packets[packet];
         match self.layout.full.router.priority {
             Priority::Class => self.scenario.classes.get(usize::from(record.class)).map_or(0, |class| i64::from(class.priority)),
             Priority::Age => -(record.created as i64),
@@ -627,7 +627,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
     pub(super) fn begin_next(&mut self, number: usize, slot: u32) {
         let flits = u32::from(self.layout.input[slot].flits);
         let whole = self.parameters.switching == Switching::StoreAndForward;
-        let waits_for = if whole && flits > 0 { u32::from(self.packets[self.front_packet(slot) as usize].flits) } else { 1 };
+        let waits_for = if whole && flits > 0 { u32::from(self.packets[self.front_packet(slot)].flits) } else { 1 };
         if flits >= waits_for {
             self.layout.units[number].heads.push(slot);
         }

@@ -92,7 +92,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
 
     /// What the cut does to the packets that were announced to a buffer.
     fn cut_of(&self, downstream: u32, packets: &[u32], arrives: usize, on_channel: usize) -> Cut {
-        let flits: Vec<u32> = packets.iter().map(|&packet| u32::from(self.packets[packet as usize].flits)).collect();
+        let flits: Vec<u32> = packets.iter().map(|&packet| u32::from(self.packets[packet].flits)).collect();
         let InputVc { left, flits: in_buffer, .. } = self.layout.input[downstream];
         // Nothing is noted of a packet that has not been routed yet: all of it is left.
         let left = if left > 0 { u32::from(left) } else { flits.first().copied().unwrap_or(0) };
@@ -105,7 +105,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if holder != NONE && self.front_packet(holder) == packet {
             self.give_channel_up(number, holder, output);
         } else {
-            let flits = self.packets[packet as usize].flits;
+            let flits = self.packets[packet].flits;
             self.lose(packet, flits, self.cycle);
         }
     }
@@ -177,7 +177,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             self.layout.input[slot].output = NONE;
             self.leave_queue(slot);
             self.begin_next(number, slot);
-            let flits = self.packets[packet as usize].flits;
+            let flits = self.packets[packet].flits;
             self.lose(packet, flits, now);
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct OutputVc {
     holder: u32,
     /// Free places in the downstream buffer.
     credits: u16,
-    /// Where it stands in its block's list of active output slots, if there is such a list and it stands there.
+    /// Its position in its block's list of active output slots, while it is listed there.
     place: u32,
 }
 
@@ -422,7 +422,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Store-and-forward: the front packet is routed when its tail has arrived; then all its flits are there.
     fn arrive_store_and_forward(&mut self, slot: u32, lists: &mut Block) {
         let input = self.layout.input[slot];
-        if input.output == NONE && input.flits == self.packets[self.front_packet(slot) as usize].flits {
+        if input.output == NONE && input.flits == self.packets[self.front_packet(slot)].flits {
             lists.heads.push(slot);
         }
     }

@@ -464,8 +464,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. By layout, input port and output port,
-    /// `depart` says when it and its credit leave the router. Pointers move for the first `moving` winners. Output slots that are listed as
-    /// active are no more.
+    /// `depart` says when it and its credit leave the router. Pointers move for the first `moving` winners. Their output slots leave the
+    /// list of active ones, if slots are what it lists.
     #[inline(always)]
     fn cross<const FETCHES: bool>(
         &mut self,
@@ -565,12 +565,12 @@ impl<M: VcMask> Pointers<M> {
         base | eligible.first_from(select_unpredictable(offset < M::BITS, offset, 0))
     }
 
-    /// Takes the heads that have won a virtual channel out of a port's list of requests, without a branch: each head is linked, the one after a
-    /// winner in its place.
+    /// Takes the heads that have won a virtual channel out of a port's list of requests. Without a branch: the link before a head is always set
+    /// to it, and after a winner the same link is set again, to the next head.
     #[inline(always)]
     fn withdraw_winners(self, port: u32) {
         let mut link = &raw mut self.links(port).request_head;
-        // SAFETY: a link is that of the port or of a head before; all of them live in the columns of the layout.
+        // SAFETY: `link` points to the port's link or to that of an earlier head. Both stand in columns that nothing else uses meanwhile.
         unsafe {
             let mut head = *link;
             while head != NONE {
