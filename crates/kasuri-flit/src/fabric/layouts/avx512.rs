@@ -53,6 +53,8 @@ struct Unit<const W: usize> {
 /// The units and the scratch lists of a block.
 pub(crate) struct Avx512<M, const W: usize> {
     units: Box<[Unit<W>]>,
+    /// By unit: the words in which it has connected slots.
+    used: Box<[u8]>,
     input: Column<InputSlot>,
     output: Column<OutputSlot>,
     /// Units that have work without a new event.
@@ -135,6 +137,13 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
         Self::first_slot(slot) | self.byte(low, slot) | (ninth as u32) << 8
     }
 
+    /// Notes that a slot is connected, and returns its place.
+    fn use_slot(&mut self, slot: u32) -> (usize, usize, u32) {
+        let (unit, word, bit) = Self::place(slot);
+        self.used[unit] = self.used[unit].max(word as u8 + 1);
+        (unit, word, bit)
+    }
+
     /// The output slot that the front packet of an input slot holds, if it holds one.
     #[inline(always)]
     fn output_of(&self, slot: u32) -> u32 {
@@ -175,6 +184,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let block_slots = (1usize << parameters.block_shift).min((ports as usize) << M::SHIFT);
         Self {
             units: filled(units, empty),
+            used: vec![0; units].into_boxed_slice(),
             input: Column::filled((all_ports as usize) << M::SHIFT, InputSlot::default()),
             output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
             busy: vec![false; units].into_boxed_slice(),
@@ -191,7 +201,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
 
     fn bytes(parameters: &Parameters, ports: u32, all_ports: u32) -> usize {
         let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
-        let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 1);
+        let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 2);
         let lists = 8 * ((1usize << parameters.block_shift).min(slots) + 64);
         units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + size_of::<Ends>() * all_ports as usize
     }
@@ -219,7 +229,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     fn connect_output(&mut self, port: u32, first: u32, parameters: &Parameters) {
         let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
         for vc in 0..M::BITS {
-            let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
+            let (unit, word, bit) = self.use_slot(port << M::SHIFT | vc);
             let unit = &mut self.units[unit];
             unit.grant[word][bit as usize] = local_first as u8;
             if vc < parameters.virtual_channels {
@@ -233,7 +243,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     fn connect_input(&mut self, port: u32, first: u32) {
         let local_first = ((first << M::SHIFT) - Self::first_slot(first << M::SHIFT)) >> M::SHIFT;
         for vc in 0..M::BITS {
-            let (unit, word, bit) = Self::place(port << M::SHIFT | vc);
+            let (unit, word, bit) = self.use_slot(port << M::SHIFT | vc);
             let pointer = local_first << M::SHIFT;
             let unit = &mut self.units[unit];
             unit.accept[word][bit as usize] = pointer as u8;
@@ -415,55 +425,73 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         let shift = self.layout.units_per_tile_shift;
         let first = (block as usize) << shift;
         let last = ((block as usize + 1) << shift).min(self.layout.units.len());
-        let stride = 1usize << (Avx512::<M, W>::UNIT_SHIFT - 6);
-        let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
-        let (mut moved, mut entering, mut block_busy) = (0, 0, false);
+        let mut moves = Moves::default();
+        let mut block_busy = false;
         for unit in first..last {
             if W > 1 {
                 prefetch_unit(self.layout.units.get(unit + 1));
             }
-            let (mut arrived, mut returned) = ([0u64; W], [0u64; W]);
-            let (mut any_arrived, mut any_returned, mut wanted) = (0, 0, 0);
-            for word in 0..W {
-                // SAFETY: the wheels have a word for every 64 slots of the units.
-                unsafe {
-                    let (arrival, credit) = (arrivals.add(unit * stride + word), credits.add(unit * stride + word));
-                    (arrived[word], returned[word]) = (*arrival, *credit);
-                    (*arrival, *credit) = (0, 0);
-                }
-                any_arrived |= arrived[word];
-                any_returned |= returned[word];
-                wanted |= returned[word] & self.layout.units[unit].stalled[word];
+            // The routers at the top of a tree have half as many ports as the others.
+            let used = self.layout.used[unit];
+            block_busy |= match W {
+                2 if used <= 1 => self.visit_unit::<1>(unit, now, lists, &mut moves),
+                3 | 4 if used <= 2 => self.visit_unit::<2>(unit, now, lists, &mut moves),
+                4 | 6 if used <= 3 => self.visit_unit::<3>(unit, now, lists, &mut moves),
+                8 if used <= 4 => self.visit_unit::<4>(unit, now, lists, &mut moves),
+                6 if used <= 5 => self.visit_unit::<5>(unit, now, lists, &mut moves),
+                8 if used <= 7 => self.visit_unit::<7>(unit, now, lists, &mut moves),
+                _ => self.visit_unit::<W>(unit, now, lists, &mut moves),
+            };
+        }
+        debug_assert_eq!(moves.leaving, moves.entering, "every flit that leaves a buffer enters a channel");
+        self.layout.block_busy[block as usize] = block_busy;
+        moves.leaving
+    }
+
+    /// Visits a unit of which `N` words are used, if it has something to do. Has it something to do in the next cycle, too?
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
+    fn visit_unit<const N: usize>(&mut self, unit: usize, now: u64, lists: &mut crate::tile::Block, moves: &mut Moves) -> bool {
+        let first_word = unit << (Avx512::<M, W>::UNIT_SHIFT - 6);
+        let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
+        let (mut arrived, mut returned) = ([0u64; N], [0u64; N]);
+        let (mut any_arrived, mut any_returned, mut wanted) = (0, 0, 0);
+        for word in 0..N {
+            // SAFETY: the wheels have a word for every 64 slots of the units.
+            unsafe {
+                let (arrival, credit) = (arrivals.add(first_word + word), credits.add(first_word + word));
+                (arrived[word], returned[word]) = (*arrival, *credit);
+                (*arrival, *credit) = (0, 0);
             }
-            if !self.layout.busy[unit] && any_arrived | wanted == 0 {
-                if any_returned != 0 {
-                    add_credits(&mut self.layout.units[unit], &returned);
-                }
-                continue;
+            any_arrived |= arrived[word];
+            any_returned |= returned[word];
+            wanted |= returned[word] & self.layout.units[unit].stalled[word];
+        }
+        if !self.layout.busy[unit] && any_arrived | wanted == 0 {
+            if any_returned != 0 {
+                add_credits(&mut self.layout.units[unit], &returned);
             }
-            let visit = visit::<M, W>(&mut self.layout.units[unit], &arrived, &returned);
-            self.layout.busy[unit] = visit.busy;
-            block_busy |= visit.busy;
-            let base = (unit << Avx512::<M, W>::UNIT_SHIFT) as u32;
-            for word in 0..W {
-                let slots = base + 64 * word as u32;
-                moved = compress(visit.winners[word], slots, &mut self.layout.leaving, moved);
-                entering = compress(visit.winning_outputs[word], slots, &mut self.layout.entering, entering);
-                let mut heads = visit.heads[word];
-                while heads != 0 {
-                    lists.heads.push(slots + heads.trailing_zeros());
-                    heads &= heads - 1;
-                }
-                let mut tails = visit.tails[word];
-                while tails != 0 {
-                    self.layout.tails.push(slots + tails.trailing_zeros());
-                    tails &= tails - 1;
-                }
+            return false;
+        }
+        let visit = visit::<M, W, N>(&mut self.layout.units[unit], &arrived, &returned);
+        self.layout.busy[unit] = visit.busy;
+        let base = (unit << Avx512::<M, W>::UNIT_SHIFT) as u32;
+        for word in 0..N {
+            let slots = base + 64 * word as u32;
+            moves.leaving = compress(visit.winners[word], slots, &mut self.layout.leaving, moves.leaving);
+            moves.entering = compress(visit.winning_outputs[word], slots, &mut self.layout.entering, moves.entering);
+            let mut heads = visit.heads[word];
+            while heads != 0 {
+                lists.heads.push(slots + heads.trailing_zeros());
+                heads &= heads - 1;
+            }
+            let mut tails = visit.tails[word];
+            while tails != 0 {
+                self.layout.tails.push(slots + tails.trailing_zeros());
+                tails &= tails - 1;
             }
         }
-        debug_assert_eq!(moved, entering, "every flit that leaves a buffer enters a channel");
-        self.layout.block_busy[block as usize] = block_busy;
-        moved
+        visit.busy
     }
 
     /// Posts the credits and flits of the moves found by `visit_units`.
@@ -537,14 +565,21 @@ fn prefetch_unit<const W: usize>(unit: Option<&Unit<W>>) {
     }
 }
 
-/// What one visit of a unit did.
-struct Visit<const W: usize> {
+/// How many slots the visits of a block have found from which a flit leaves a buffer, and by which one enters a channel.
+#[derive(Default)]
+struct Moves {
+    leaving: usize,
+    entering: usize,
+}
+
+/// What one visit of a unit did, of which `N` words are used.
+struct Visit<const N: usize> {
     /// Input slots that sent a flit, and the output slots by which it went.
-    winners: [u64; W],
-    winning_outputs: [u64; W],
+    winners: [u64; N],
+    winning_outputs: [u64; N],
     /// Input slots with a new head, and those whose tail left.
-    heads: [u64; W],
-    tails: [u64; W],
+    heads: [u64; N],
+    tails: [u64; N],
     /// Is there work in the next cycle whatever arrives?
     busy: bool,
 }
@@ -574,8 +609,8 @@ fn replace(bytes: &mut Bytes, mask: u64, value: __m512i) {
 /// Credits that nobody waits for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn add_credits<const W: usize>(unit: &mut Unit<W>, returned: &[u64; W]) {
-    for word in 0..W {
+fn add_credits<const W: usize, const N: usize>(unit: &mut Unit<W>, returned: &[u64; N]) {
+    for word in 0..N {
         let credits = load(&unit.credits[word]);
         store(&mut unit.credits[word], _mm512_mask_add_epi8(credits, returned[word], credits, _mm512_set1_epi8(1)));
     }
@@ -587,25 +622,25 @@ fn set_bit(word: &mut u64, bit: u32, is_set: bool) {
     *word = *word & !(1 << bit) | u64::from(is_set) << bit;
 }
 
-/// A slot of the unit for each byte of a word: its low eight bits, and its ninth in units of more than four words.
+/// A slot for each byte of a word of a unit of which `N` words are used: its low eight bits, and its ninth where these are more than four.
 #[derive(Clone, Copy)]
-struct Slots<const W: usize> {
+struct Slots<const N: usize> {
     low: __m512i,
     high: u64,
 }
 
-impl<const W: usize> Slots<W> {
+impl<const N: usize> Slots<N> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn of(low: &[Bytes; W], high: &[u64; W], word: usize) -> Self {
-        Self { low: load(&low[word]), high: if W > 4 { high[word] } else { 0 } }
+    fn of<const W: usize>(low: &[Bytes; W], high: &[u64; W], word: usize) -> Self {
+        Self { low: load(&low[word]), high: if N > 4 { high[word] } else { 0 } }
     }
 
     /// Adds to those whose ninth bit is set.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     fn add_high(self, value: __m512i, step: u32) -> __m512i {
-        if W > 4 { _mm512_mask_add_epi8(value, self.high, value, _mm512_set1_epi8(step as i8)) } else { value }
+        if N > 4 { _mm512_mask_add_epi8(value, self.high, value, _mm512_set1_epi8(step as i8)) } else { value }
     }
 
     /// The port of each slot.
@@ -621,7 +656,7 @@ impl<const W: usize> Slots<W> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512bitalg")]
     fn bits_of(self, bits: __m512i) -> u64 {
-        if W == 1 {
+        if N == 1 {
             return _mm512_bitshuffle_epi64_mask(bits, self.low);
         }
         // The byte in which the bit of a slot stands, and the bit within it.
@@ -634,17 +669,17 @@ impl<const W: usize> Slots<W> {
     /// The byte of each slot out of those of all slots of the unit.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn bytes_of(self, bytes: &[Bytes; W]) -> __m512i {
-        let first = bytes_at(&bytes[..W.min(4)], self.low);
-        if W > 4 { _mm512_mask_mov_epi8(first, self.high, bytes_at(&bytes[4..], self.low)) } else { first }
+    fn bytes_of(self, bytes: &[Bytes]) -> __m512i {
+        let first = bytes_at(&bytes[..N.min(4)], self.low);
+        if N > 4 { _mm512_mask_mov_epi8(first, self.high, bytes_at(&bytes[4..N], self.low)) } else { first }
     }
 }
 
 /// Bits of all slots of a unit as a table: those of one word in each of its parts, or one word after the other.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn table<const W: usize>(bits: &[u64; W]) -> __m512i {
-    let word = |word: usize| if W == 1 { bits[0] as i64 } else { bits.get(word).map_or(0, |&bits| bits as i64) };
+fn table<const N: usize>(bits: &[u64; N]) -> __m512i {
+    let word = |word: usize| if N == 1 { bits[0] as i64 } else { bits.get(word).map_or(0, |&bits| bits as i64) };
     _mm512_set_epi64(word(7), word(6), word(5), word(4), word(3), word(2), word(1), word(0))
 }
 
@@ -718,21 +753,21 @@ fn rotated(ports: __m512i, pointer: __m512i) -> __m512i {
     _mm512_sub_epi8(ports, pointer)
 }
 
-/// One cycle of a unit.
+/// One cycle of a unit of which `N` words are used.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
-fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], returned: &[u64; W]) -> Visit<W> {
+fn visit<M: VcMask, const W: usize, const N: usize>(unit: &mut Unit<W>, arrived: &[u64; N], returned: &[u64; N]) -> Visit<N> {
     let one = _mm512_set1_epi8(1);
     let none = _mm512_set1_epi8(-1);
     let low_bits = _mm512_set1_epi8((M::BITS - 1) as i8);
     let lane_vc: Bytes = std::array::from_fn(|lane| lane as u8 & (M::BITS - 1) as u8);
-    let mut visit = Visit { winners: [0; W], winning_outputs: [0; W], heads: [0; W], tails: [0; W], busy: false };
+    let mut visit = Visit { winners: [0; N], winning_outputs: [0; N], heads: [0; N], tails: [0; N], busy: false };
     let active = unit.active;
-    let mut held = [0; W];
-    let (mut waiting, mut creditable) = ([0; W], [0; W]);
-    let (mut flits, mut credits) = ([one; W], [one; W]);
+    let mut held = [0; N];
+    let (mut waiting, mut creditable) = ([0; N], [0; N]);
+    let (mut flits, mut credits) = ([one; N], [one; N]);
     // Arrivals and credits.
-    for word in 0..W {
+    for word in 0..N {
         held[word] = unit.connected[word] & !unit.free[word];
         let before = load(&unit.flits[word]);
         visit.heads[word] = arrived[word] & !active[word] & _mm512_testn_epi8_mask(before, before);
@@ -743,10 +778,10 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         creditable[word] = _mm512_test_epi8_mask(credits[word], credits[word]) & held[word];
     }
     // Each output port grants the first input port at or after its pointer, and of its virtual channels the first by rank.
-    let mut granted = [0; W];
+    let mut granted = [0; N];
     let waiting = table(&waiting);
-    for word in 0..W {
-        let holder = Slots::of(&unit.holder, &unit.holder_high, word);
+    for word in 0..N {
+        let holder = Slots::<N>::of(&unit.holder, &unit.holder_high, word);
         let ready = holder.bits_of(waiting) & creditable[word];
         let key = _mm512_mask_mov_epi8(none, ready, rotated(holder.ports::<M>(), load(&unit.grant[word])));
         let of_port = ready & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
@@ -756,13 +791,13 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         granted[word] = of_port & _mm512_cmpeq_epi8_mask(rank, port_min::<M>(rank));
     }
     // Each input port accepts the first output port at or after its pointer, and sends.
-    let mut waiting_after = [0; W];
+    let mut waiting_after = [0; N];
     let offers = table(&granted);
-    for word in 0..W {
-        let output = Slots::of(&unit.output, &unit.output_high, word);
+    for word in 0..N {
+        let output = Slots::<N>::of(&unit.output, &unit.output_high, word);
         let offered = output.bits_of(offers) & active[word];
         let output_port = output.ports::<M>();
-        let pointer = Slots::of(&unit.accept, &unit.accept_high, word).ports::<M>();
+        let pointer = Slots::<N>::of(&unit.accept, &unit.accept_high, word).ports::<M>();
         let key = _mm512_mask_mov_epi8(none, offered, rotated(output_port, pointer));
         let winners = offered & _mm512_cmpeq_epi8_mask(key, port_min::<M>(key));
         // The pointer moves to the successors of the output port and of the virtual channel.
@@ -770,7 +805,7 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
         let next = low_slots::<M>(next_port, _mm512_add_epi8(load(&lane_vc), one));
         let ports = spread::<M>(winners);
         replace(&mut unit.accept[word], ports, port_max::<M>(_mm512_maskz_mov_epi8(winners, next)));
-        if W > 4 {
+        if N > 4 {
             let high = _mm512_test_epi8_mask(next_port, _mm512_set1_epi8((256 >> M::SHIFT) as i8));
             unit.accept_high[word] = unit.accept_high[word] & !ports | spread::<M>(winners & high);
         }
@@ -787,8 +822,8 @@ fn visit<M: VcMask, const W: usize>(unit: &mut Unit<W>, arrived: &[u64; W], retu
     // The outputs' side of the moves.
     let mut busy = 0;
     let (senders, waiting_after) = (table(&visit.winners), table(&waiting_after));
-    for word in 0..W {
-        let holder = Slots::of(&unit.holder, &unit.holder_high, word);
+    for word in 0..N {
+        let holder = Slots::<N>::of(&unit.holder, &unit.holder_high, word);
         let moved = holder.bits_of(senders) & granted[word];
         visit.winning_outputs[word] = moved;
         let after = _mm512_mask_sub_epi8(credits[word], moved, credits[word], one);
