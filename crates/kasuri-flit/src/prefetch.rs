@@ -19,6 +19,16 @@ pub(crate) fn prefetch_all<T>(entries: &[T]) {
     }
 }
 
+/// Asks for all lines of so many entries of an array, of which one will be used.
+#[inline(always)]
+pub(crate) fn prefetch_entries<T>(first: *const T, entries: usize) {
+    let (begin, size) = (first.cast::<u8>(), entries * size_of::<T>());
+    for byte in (0..size - 1).step_by(LINE) {
+        prefetch(begin.wrapping_add(byte));
+    }
+    prefetch(begin.wrapping_add(size - 1));
+}
+
 /// Asks for both lines of what may lie across the border of two.
 #[inline(always)]
 pub(crate) fn prefetch_across<T>(place: *const T) {

@@ -3,7 +3,7 @@
 use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_across};
+use crate::prefetch::{prefetch, prefetch_across, prefetch_entries};
 use crate::tile::list::List;
 use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
@@ -77,8 +77,8 @@ impl<L: RouterLayout> Tile<'_, L> {
                 prefetch_across(self.layout.input_slot(head));
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
                 self.layout.prefetch_free(port);
-                // Where the packet will be announced.
-                prefetch_across(self.layout.input_slot(self.wiring.links[port].flit_link));
+                // Where the packet will be announced, in one of these buffers.
+                prefetch_entries(self.layout.input_slot(self.wiring.links[port].flit_link), L::Mask::BITS.min(8) as usize);
             }
         }
     }

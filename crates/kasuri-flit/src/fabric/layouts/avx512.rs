@@ -402,14 +402,20 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         self.blocks.put_back(block, lists);
     }
 
-    /// Fetches what the release of later tails of a list will look at: first the input slot, then the packet behind in the queue.
+    /// Fetches an input slot whose head or tail has been put on a list, which is worked on after all visits of the block.
+    #[inline(always)]
+    fn prefetch_listed(&self, slot: u32) {
+        if self.parameters.is_far {
+            prefetch_across(self.layout.input_slot(slot));
+        }
+    }
+
+    /// Fetches what the release of later tails of a list will look at, once their input slots are here: the packet behind in the queue, and
+    /// the port.
     #[inline(always)]
     fn prefetch_release(&self, tails: &[u32], position: usize) {
         if !self.parameters.is_far {
             return;
-        }
-        if let Some(&slot) = tails.get(position + 4 * FLITS_AHEAD) {
-            prefetch_across(self.layout.input_slot(slot));
         }
         if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
             self.buffers.rings.prefetch_second(&self.layout.input_slot(slot).queue, slot);
@@ -482,11 +488,13 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
             moves.entering = compress(visit.winning_outputs[word], slots, &mut self.layout.entering, moves.entering);
             let mut heads = visit.heads[word];
             while heads != 0 {
+                self.prefetch_listed(slots + heads.trailing_zeros());
                 lists.heads.push(slots + heads.trailing_zeros());
                 heads &= heads - 1;
             }
             let mut tails = visit.tails[word];
             while tails != 0 {
+                self.prefetch_listed(slots + tails.trailing_zeros());
                 self.layout.tails.push(slots + tails.trailing_zeros());
                 tails &= tails - 1;
             }
