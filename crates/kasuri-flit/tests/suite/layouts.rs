@@ -35,7 +35,8 @@ fn layouts_agree_on_tori_and_trees() {
     }
 }
 
-/// Routers of 72, 40 and 96 ports take two, three and four words; a mesh of four dimensions shares a word among three.
+/// Routers of 72, 40 and 96 ports take two, three and four words, and those at the top of their trees, with half as many ports, fewer; a mesh of
+/// four dimensions shares a word among three.
 #[test]
 fn layouts_agree_on_routers_of_several_words() {
     for (arity, virtual_channels) in [(36, 2), (20, 4), (24, 2), (48, 1), (18, 2)] {
@@ -44,7 +45,7 @@ fn layouts_agree_on_routers_of_several_words() {
     both_layouts_agree(Setup { load: 0.3, router: router(2, 4), ..Setup::mesh(&[2, 3, 2, 2]) });
 }
 
-/// Routers of 320 to 512 virtual channels take six and eight words, and the numbers of their slots nine bits.
+/// Routers of 320 to 512 virtual channels take five to eight words, and the numbers of their slots nine bits; those at the top take three and four.
 #[test]
 fn layouts_agree_on_routers_of_more_than_256_virtual_channels() {
     for (arity, virtual_channels) in [(80, 2), (33, 4), (17, 8), (100, 1), (128, 2), (64, 4), (32, 8)] {
