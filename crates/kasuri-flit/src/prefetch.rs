@@ -19,14 +19,15 @@ pub(crate) fn prefetch_all<T>(entries: &[T]) {
     }
 }
 
-/// Asks for all lines of so many entries of an array, of which one will be used.
+/// Asks for all lines from the first to the last of some entries of an array, of which one will be used.
 #[inline(always)]
-pub(crate) fn prefetch_entries<T>(first: *const T, entries: usize) {
-    let (begin, size) = (first.cast::<u8>(), entries * size_of::<T>());
-    for byte in (0..size - 1).step_by(LINE) {
+pub(crate) fn prefetch_range<T>(first: *const T, last: *const T) {
+    let begin = first.cast::<u8>();
+    let last_byte = (last as usize - first as usize) + size_of::<T>() - 1;
+    for byte in (0..last_byte).step_by(LINE) {
         prefetch(begin.wrapping_add(byte));
     }
-    prefetch(begin.wrapping_add(size - 1));
+    prefetch(begin.wrapping_add(last_byte));
 }
 
 /// Asks for both lines of what may lie across the border of two.

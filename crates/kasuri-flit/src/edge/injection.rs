@@ -6,7 +6,7 @@ use super::queues::NO_VC;
 use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_entries};
+use crate::prefetch::prefetch;
 use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
@@ -147,8 +147,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             prefetch(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
         }
         if let Some(&terminal) = active.get(position + PREFETCH_DISTANCE) {
-            let first = self.terminals.injection[terminal << L::Mask::SHIFT].to;
-            prefetch_entries(self.layout.input_slot(first), L::Mask::BITS.min(8) as usize);
+            self.prefetch_buffers(self.terminals.injection[terminal << L::Mask::SHIFT].to);
             prefetch(&self.terminals.free[terminal]);
         }
     }

@@ -3,13 +3,16 @@
 use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_across, prefetch_entries};
+use crate::prefetch::{prefetch, prefetch_across, prefetch_range};
 use crate::tile::list::List;
 use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
 pub(super) const PREFETCH_DISTANCE: usize = 12;
+
+/// Buffers of a port that are fetched ahead of the announcement of a packet: four cache lines or fewer.
+const MOST_BUFFERS_FETCHED: u32 = 8;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once, if somebody waits there.
@@ -77,10 +80,17 @@ impl<L: RouterLayout> Tile<'_, L> {
                 prefetch_across(self.layout.input_slot(head));
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
                 self.layout.prefetch_free(port);
-                // Where the packet will be announced, in one of these buffers.
-                prefetch_entries(self.layout.input_slot(self.wiring.links[port].flit_link), L::Mask::BITS.min(8) as usize);
+                self.prefetch_buffers(self.wiring.links[port].flit_link);
             }
         }
+    }
+
+    /// Fetches the buffers at the other end of a channel, in one of which a packet will be announced: the first of them is given. Only some,
+    /// where virtual channels are many: most of their lines would be fetched in vain.
+    #[inline(always)]
+    pub(crate) fn prefetch_buffers(&self, first: u32) {
+        let last = first + L::Mask::BITS.min(MOST_BUFFERS_FETCHED) - 1;
+        prefetch_range(self.layout.input_slot(first), self.layout.input_slot(last));
     }
 
     /// Virtual-channel allocation at every listed port.

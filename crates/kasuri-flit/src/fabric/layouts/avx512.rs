@@ -53,7 +53,7 @@ struct Unit<const W: usize> {
 /// The units and the scratch lists of a block.
 pub(crate) struct Avx512<M, const W: usize> {
     units: Box<[Unit<W>]>,
-    /// By unit: the words in which it has connected slots.
+    /// By unit: its words up to the last one that has a connected slot.
     used: Box<[u8]>,
     input: Column<InputSlot>,
     output: Column<OutputSlot>,
@@ -437,7 +437,8 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
             if W > 1 {
                 prefetch_unit(self.layout.units.get(unit + 1));
             }
-            // The routers at the top of a tree have half as many ports as the others.
+            // Few routers fill all words: the widest ones may need one word less, and those at the top of a tree have half as many ports.
+            // Each number of words is a visit of its own, so that its loops are unrolled.
             let used = self.layout.used[unit];
             block_busy |= match W {
                 2 if used <= 1 => self.visit_unit::<1>(unit, now, lists, &mut moves),
@@ -573,7 +574,7 @@ fn prefetch_unit<const W: usize>(unit: Option<&Unit<W>>) {
     }
 }
 
-/// How many slots the visits of a block have found from which a flit leaves a buffer, and by which one enters a channel.
+/// Lengths of the lists `leaving` and `entering` while the units of a block are visited.
 #[derive(Default)]
 struct Moves {
     leaving: usize,
@@ -618,9 +619,9 @@ fn replace(bytes: &mut Bytes, mask: u64, value: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn add_credits<const W: usize, const N: usize>(unit: &mut Unit<W>, returned: &[u64; N]) {
-    for word in 0..N {
-        let credits = load(&unit.credits[word]);
-        store(&mut unit.credits[word], _mm512_mask_add_epi8(credits, returned[word], credits, _mm512_set1_epi8(1)));
+    for (credits, &returned) in unit.credits.iter_mut().zip(returned) {
+        let before = load(credits);
+        store(credits, _mm512_mask_add_epi8(before, returned, before, _mm512_set1_epi8(1)));
     }
 }
 
