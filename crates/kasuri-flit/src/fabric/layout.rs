@@ -5,6 +5,7 @@
 //! third one, `full`, has what plain routers lack. What happens once per packet (routing, virtual-channel allocation, release) is
 //! written once, in `routing.rs` and `vc_allocation.rs`, over the accessors below.
 
+use crate::fabric::rings::Queue;
 use crate::fabric::vc_mask::VcMask;
 use crate::support::LayoutName;
 use crate::tile::wheel::Wheel;
@@ -42,6 +43,12 @@ pub(crate) trait RouterLayout: Sized + Send {
     fn input_slot(&self, slot: u32) -> &InputSlot;
 
     fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot;
+
+    /// The packets of its buffer, and those places for packets behind the front one that lie beside it.
+    #[inline(always)]
+    fn queue_mut(&mut self, slot: u32) -> (&mut Queue, &mut [u32]) {
+        (&mut self.input_slot_mut(slot).queue, &mut [])
+    }
 
     /// The same at an output slot of a router.
     fn output_slot(&self, slot: u32) -> &OutputSlot;

@@ -27,25 +27,30 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.layout.input_slot(slot).queue.front()
     }
 
-    /// Announces a packet to the buffer at the other end of an output virtual channel. Where nothing has to be fetched ahead, the rings lie near.
+    /// Announces a packet to the buffer at the other end of an output virtual channel.
     #[inline(always)]
     pub(crate) fn announce_packet(&mut self, output: u32, packet: u32) {
         let (port, vc) = (output >> L::Mask::SHIFT, output & (L::Mask::BITS - 1));
-        let downstream = self.wiring.links[port].flit_link + vc;
-        let (rings, queue) = (&mut self.buffers.rings, &mut self.layout.input_slot_mut(downstream).queue);
+        self.join_queue(self.wiring.links[port].flit_link + vc, packet);
+    }
+
+    /// A packet joins the queue of a buffer. Where nothing has to be fetched ahead, the rings lie near.
+    #[inline(always)]
+    pub(crate) fn join_queue(&mut self, slot: u32, packet: u32) {
+        let (rings, (queue, behind)) = (&mut self.buffers.rings, self.layout.queue_mut(slot));
         if self.parameters.fetches {
-            rings.push(queue, downstream, packet);
+            rings.push(queue, behind, slot, packet);
         } else {
-            rings.push_near(queue, downstream, packet);
+            rings.push_near(queue, slot, packet);
         }
     }
 
-    /// The front packet has left a buffer. As in [`Self::announce_packet`].
+    /// The front packet has left a buffer. As in [`Self::join_queue`].
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, slot: u32) {
-        let (rings, queue) = (&mut self.buffers.rings, &mut self.layout.input_slot_mut(slot).queue);
+        let (rings, (queue, behind)) = (&mut self.buffers.rings, self.layout.queue_mut(slot));
         if self.parameters.fetches {
-            rings.pop(queue, slot);
+            rings.pop(queue, behind, slot);
         } else {
             rings.pop_near(queue, slot);
         }

@@ -274,25 +274,12 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
     fn mail_flit(&mut self, slot: u32) {
+        let own = slot - self.in_flight.border.first_slot;
+        let is_head = self.in_flight.border.leaving[own].left == 0;
+        let head = if is_head { self.mail_record(slot) } else { 0 };
         let border = &mut self.in_flight.border;
-        let own = slot - border.first_slot;
         let far = border.flits_to[border.port_of::<L>(slot)];
         let mail = &mut border.leaving_mail[far.tile as usize];
-        let mut head = 0;
-        if border.leaving[own].left == 0 {
-            let queue = &mut self.layout.input_slot_mut(slot).queue;
-            let packet = queue.front();
-            self.buffers.rings.pop(queue, slot);
-            let record = self.packets[packet];
-            let asides = Asides { tag: self.packets.tag(packet), origin: self.packets.origins.of(&record, packet) };
-            mail.packets.push(record);
-            if asides != Asides::default() {
-                mail.asides.push(asides);
-                head = HEAD_WITH_ASIDES;
-            }
-            border.leaving[own] = Leaving { packet, index: 0, left: record.flits, gaps: record.gaps };
-            self.packets.hand_over(packet);
-        }
         let leaving = &mut border.leaving[own];
         let (packet, index, vc) = (leaving.packet, leaving.index, slot & (L::Mask::BITS - 1));
         leaving.index += 1;
@@ -311,6 +298,25 @@ impl<L: RouterLayout> Tile<'_, L> {
         if is_tail {
             self.packets.forget(packet);
         }
+    }
+
+    /// The record of the packet that is first in a slot's queue leaves the tile. Returns what stands in the place of its head's index.
+    fn mail_record(&mut self, slot: u32) -> u16 {
+        let packet = self.front_packet(slot);
+        self.leave_queue(slot);
+        let record = self.packets[packet];
+        let asides = Asides { tag: self.packets.tag(packet), origin: self.packets.origins.of(&record, packet) };
+        let border = &mut self.in_flight.border;
+        let far = border.flits_to[border.port_of::<L>(slot)];
+        let mail = &mut border.leaving_mail[far.tile as usize];
+        mail.packets.push(record);
+        border.leaving[slot - border.first_slot] = Leaving { packet, index: 0, left: record.flits, gaps: record.gaps };
+        self.packets.hand_over(packet);
+        if asides == Asides::default() {
+            return 0;
+        }
+        mail.asides.push(asides);
+        HEAD_WITH_ASIDES
     }
 
     /// A credit leaves the tile.
@@ -362,7 +368,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn take_head(&mut self, flit: CrossingFlit, record: Packet, asides: &Asides) {
         let packet = self.packets.store(record, asides.tag);
         self.packets.origins.note(packet, asides.origin);
-        self.buffers.rings.push(&mut self.layout.input_slot_mut(flit.slot).queue, flit.slot, packet);
+        self.join_queue(flit.slot, packet);
         let border = &mut self.in_flight.border;
         border.coming[flit.border - border.first_slot] = Coming { packet, gaps: record.gaps };
         if !record.gaps.are_usual() {

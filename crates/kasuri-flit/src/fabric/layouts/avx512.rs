@@ -11,6 +11,7 @@
 //! that does not look at congestion (it would see the credits a few instructions later than in the plain layout).
 
 use crate::fabric::layout::RouterLayout;
+use crate::fabric::rings::Queue;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch, prefetch_across};
 use crate::support::LayoutName;
@@ -50,12 +51,27 @@ struct Unit<const W: usize> {
     stalled: [u64; W],
 }
 
+/// Places for packets behind the front one that stand beside an [`InputSlot`]: few buffers of large networks ever hold more.
+const PLACES_BEHIND: usize = 2;
+
+/// What is done once per packet at an input slot needs this: 32 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct InputRecord {
+    packet: InputSlot,
+    behind: [u32; PLACES_BEHIND],
+}
+
+/// The records of two neighbours: a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct InputPair([InputRecord; 2]);
+
 /// The units and the scratch lists of a block.
 pub(crate) struct Avx512<M, const W: usize> {
     units: Box<[Unit<W>]>,
     /// By unit: its words up to the last one that has a connected slot.
     used: Box<[u8]>,
-    input: Column<InputSlot>,
+    input: Column<InputPair>,
     output: Column<OutputSlot>,
     /// Units that have work without a new event.
     busy: Box<[bool]>,
@@ -185,7 +201,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         Self {
             units: filled(units, empty),
             used: vec![0; units].into_boxed_slice(),
-            input: Column::filled((all_ports as usize) << M::SHIFT, InputSlot::default()),
+            input: Column::filled(((all_ports as usize) << M::SHIFT).div_ceil(2), InputPair::default()),
             output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
             busy: vec![false; units].into_boxed_slice(),
             block_busy: vec![false; parameters.router_blocks as usize].into_boxed_slice(),
@@ -203,17 +219,27 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let (slots, all_slots) = ((ports as usize) << M::SHIFT, (all_ports as usize) << M::SHIFT);
         let units = (slots >> Self::UNIT_SHIFT) * (size_of::<Unit<W>>() + 2);
         let lists = 8 * ((1usize << parameters.block_shift).min(slots) + 64);
-        units + all_slots * size_of::<InputSlot>() + slots * size_of::<OutputSlot>() + lists + size_of::<Ends>() * all_ports as usize
+        units
+            + all_slots.div_ceil(2) * size_of::<InputPair>()
+            + slots * size_of::<OutputSlot>()
+            + lists
+            + size_of::<Ends>() * all_ports as usize
     }
 
     #[inline(always)]
     fn input_slot(&self, slot: u32) -> &InputSlot {
-        &self.input[slot]
+        &self.input[slot >> 1].0[(slot & 1) as usize].packet
     }
 
     #[inline(always)]
     fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
-        &mut self.input[slot]
+        &mut self.input[slot >> 1].0[(slot & 1) as usize].packet
+    }
+
+    #[inline(always)]
+    fn queue_mut(&mut self, slot: u32) -> (&mut Queue, &mut [u32]) {
+        let place = &mut self.input[slot >> 1].0[(slot & 1) as usize];
+        (&mut place.packet.queue, &mut place.behind)
     }
 
     #[inline(always)]
@@ -280,9 +306,11 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
                     let slot = (unit << Self::UNIT_SHIFT) as u32 + 64 * word as u32 + active.trailing_zeros();
                     active &= active - 1;
                     let output = self.output_of(slot);
-                    let gone = self.input[slot].length - self.left(slot) as u16;
-                    links[output >> M::SHIFT].sent += u32::from(gone - self.input[slot].settled);
-                    self.input[slot].settled = gone;
+                    let left = self.left(slot) as u16;
+                    let input = self.input_slot_mut(slot);
+                    let gone = input.length - left;
+                    links[output >> M::SHIFT].sent += u32::from(gone - input.settled);
+                    input.settled = gone;
                 }
             }
         }
@@ -418,7 +446,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
             return;
         }
         if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
-            self.buffers.rings.prefetch_second(&self.layout.input_slot(slot).queue, slot);
+            self.buffers.rings.prefetch_first(&self.layout.input_slot(slot).queue, PLACES_BEHIND, slot);
             let output = self.layout.output_of(slot);
             prefetch(&self.wiring.links[output >> M::SHIFT]);
         }

@@ -39,7 +39,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let slot = pointers.output(pointers.input_port(input_port).candidate).holder;
             let input = pointers.input(slot);
             if self.parameters.one_flit | (input.left == 1) {
-                self.buffers.rings.prefetch_second(&input.packet.queue, slot);
+                self.buffers.rings.prefetch_first(&input.packet.queue, 0, slot);
             }
         }
     }
