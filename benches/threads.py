@@ -127,6 +127,9 @@ CASES = [
 #: Flits that cross a router, per second and on one thread, of a 100-ary tree over those of a 16-ary one: channels' latency and the must.
 GROWTH = [(1, 1 / 3.5), (20, 1 / 2)]
 
+#: Runs of the 16-ary tree beside each of the 100-ary one: they take half a second.
+SHORT_RUNS = 7
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -165,11 +168,10 @@ def speed(ran: Ran) -> float:
     return ran.flit_hops / ran.cpu_seconds / 1e6
 
 
-def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> tuple[bool, dict[str, float]]:
-    """Print the table of threads. Are all musts met, and how fast is each experiment on one thread?"""
+def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> bool:
+    """Print the table of threads. Are all musts met?"""
     print(f"{'seconds of the whole process (median)':62} {'1 thread':>9} {f'{threads} threads':>10} {'ratio':>6} {'must':>5} {'MB':>6}")
     good = True
-    speeds = {}
     for case in CASES:
         alone, together = [], []
         for _ in range(runs):
@@ -179,7 +181,6 @@ def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> tupl
             raise SystemExit(f"{case.title}: {threads} threads give another result than one")
         one, many = (statistics.median(ran.seconds for ran in all_of) for all_of in (alone, together))
         megabytes = max(ran.megabytes for ran in together)
-        speeds[case.text] = statistics.median(speed(ran) for ran in alone)
         must = case.must if threads == 2 else None
         met = (must is None or one / many >= must) and many <= (case.seconds or many) and megabytes <= (case.megabytes or megabytes)
         good &= met
@@ -188,25 +189,32 @@ def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> tupl
             f"{case.title:62} {one:9.2f} {many:10.2f} {one / many:6.2f} {asked:>5} {megabytes:6.0f}  {'' if met else 'MUST NOT MET'}",
             flush=True,
         )
-    return good, speeds
+    return good
 
 
-def growth(kasuri: str, runs: int, folder: pathlib.Path, speeds: dict[str, float]) -> bool:
-    """Print how the cost of a flit grows; are all musts met? What has been measured before is not run again."""
+def growth(kasuri: str, runs: int, folder: pathlib.Path) -> bool:
+    """Print how the cost of a flit grows; are all musts met?
+
+    The speed of a shared machine varies from minute to minute, so both networks take turns, and the ratio is the median of those of
+    neighbours.
+    """
     print(f"\n{'flits across routers, millions per second, 1 thread':62} {'16-ary':>9} {'100-ary':>10} {'ratio':>6} {'must':>5}")
     good = True
     for latency, must in GROWTH:
-        rates = []
-        for k, cycles in ((16, 4000), (100, 1000)):
-            text = tree(k, latency=latency, buffer=16 if latency == 1 else 64) + open_traffic(0.2, cycles, 100)
-            if text not in speeds:
-                speeds[text] = statistics.median(speed(run(kasuri, text, 1, folder)) for _ in range(runs))
-            rates.append(speeds[text])
-        met = rates[1] / rates[0] >= must
-        good &= met
+        small, large = (
+            tree(k, latency=latency, buffer=16 if latency == 1 else 64) + open_traffic(0.2, cycles, 100)
+            for k, cycles in ((16, 4000), (100, 1000))
+        )
+        pairs = []
+        for _ in range(runs):
+            of_small = statistics.median(speed(run(kasuri, small, 1, folder)) for _ in range(SHORT_RUNS))
+            pairs.append((of_small, speed(run(kasuri, large, 1, folder))))
+        of_small, of_large = (statistics.median(column) for column in zip(*pairs, strict=True))
+        ratio = statistics.median(of_large / of_small for of_small, of_large in pairs)
+        good &= ratio >= must
         title = f"k-ary 3-trees, uniform 0.2, channels of {latency} cycles"
         print(
-            f"{title:62} {rates[0]:9.1f} {rates[1]:10.1f} {rates[1] / rates[0]:6.2f} {must:5.2f}  {'' if met else 'MUST NOT MET'}",
+            f"{title:62} {of_small:9.1f} {of_large:10.1f} {ratio:6.2f} {must:5.2f}  {'' if ratio >= must else 'MUST NOT MET'}",
             flush=True,
         )
     return good
@@ -220,8 +228,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs a case and number of threads (3)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
-        good, speeds = speed_up(arguments.kasuri, arguments.threads, arguments.runs, pathlib.Path(folder))
-        good &= growth(arguments.kasuri, arguments.runs, pathlib.Path(folder), speeds)
+        good = speed_up(arguments.kasuri, arguments.threads, arguments.runs, pathlib.Path(folder))
+        good &= growth(arguments.kasuri, arguments.runs, pathlib.Path(folder))
     return 0 if good else 1
 
 
