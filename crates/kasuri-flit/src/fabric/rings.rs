@@ -73,8 +73,8 @@ impl Rings {
         queue.packets += 1;
     }
 
-    /// The same without places behind, where the ring lies near, so that a place that is written for nothing costs less than a branch that
-    /// nobody foresees.
+    /// The same where the ring lies near, so that a place that is written for nothing costs less than a branch that nobody foresees. Uses no
+    /// places behind: a queue that has some is served by this and [`Self::pop_near`] alone, or by the other two alone.
     #[inline(always)]
     pub(crate) fn push_near(&mut self, queue: &mut Queue, slot: u32, packet: u32) {
         debug_assert!(u32::from(queue.packets) <= self.mask, "a buffer has room for the packets that are announced");
@@ -136,7 +136,8 @@ impl Rings {
         };
     }
 
-    /// The same without places behind, where the ring lies near, without a branch. What an empty queue has for its front nobody asks.
+    /// The front packet of a slot's queue leaves, as it came with [`Self::push_near`]: without a branch. What an empty queue has for its front
+    /// nobody asks.
     #[inline(always)]
     pub(crate) fn pop_near(&mut self, queue: &mut Queue, slot: u32) {
         queue.packets -= 1;

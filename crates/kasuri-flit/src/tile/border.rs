@@ -274,11 +274,11 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
     fn mail_flit(&mut self, slot: u32) {
-        let own = slot - self.in_flight.border.first_slot;
-        let is_head = self.in_flight.border.leaving[own].left == 0;
-        let head = if is_head { self.mail_record(slot) } else { 0 };
-        let border = &mut self.in_flight.border;
+        let border = &self.in_flight.border;
+        let own = slot - border.first_slot;
         let far = border.flits_to[border.port_of::<L>(slot)];
+        let head = if border.leaving[own].left == 0 { self.mail_record(slot, far.tile) } else { 0 };
+        let border = &mut self.in_flight.border;
         let mail = &mut border.leaving_mail[far.tile as usize];
         let leaving = &mut border.leaving[own];
         let (packet, index, vc) = (leaving.packet, leaving.index, slot & (L::Mask::BITS - 1));
@@ -300,15 +300,14 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
-    /// The record of the packet that is first in a slot's queue leaves the tile. Returns what stands in the place of its head's index.
-    fn mail_record(&mut self, slot: u32) -> u16 {
+    /// The record of the packet that is first in a slot's queue goes to another tile. Returns what stands in the place of its head's index.
+    fn mail_record(&mut self, slot: u32, to: u32) -> u16 {
         let packet = self.front_packet(slot);
         self.leave_queue(slot);
         let record = self.packets[packet];
         let asides = Asides { tag: self.packets.tag(packet), origin: self.packets.origins.of(&record, packet) };
         let border = &mut self.in_flight.border;
-        let far = border.flits_to[border.port_of::<L>(slot)];
-        let mail = &mut border.leaving_mail[far.tile as usize];
+        let mail = &mut border.leaving_mail[to as usize];
         mail.packets.push(record);
         border.leaving[slot - border.first_slot] = Leaving { packet, index: 0, left: record.flits, gaps: record.gaps };
         self.packets.hand_over(packet);

@@ -51,7 +51,7 @@ struct Unit<const W: usize> {
     stalled: [u64; W],
 }
 
-/// Places for packets behind the front one that stand beside an [`InputSlot`]: few buffers of large networks ever hold more.
+/// Places for packets behind the front one that stand beside an [`InputSlot`]: as many as fill the record to half a cache line.
 const PLACES_BEHIND: usize = 2;
 
 /// What is done once per packet at an input slot needs this: 32 bytes.
@@ -145,6 +145,11 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
         column(&self.units[unit]).get(word).map_or(0, |bytes| u32::from(bytes[bit as usize]))
     }
 
+    #[inline(always)]
+    fn record_mut(&mut self, slot: u32) -> &mut InputRecord {
+        &mut self.input[slot >> 1].0[(slot & 1) as usize]
+    }
+
     /// The slot of the same unit that two columns name.
     #[inline(always)]
     fn slot_in(&self, low: impl Fn(&Unit<W>) -> &[Bytes; W], high: impl Fn(&Unit<W>) -> &[u64; W], slot: u32) -> u32 {
@@ -233,13 +238,13 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
 
     #[inline(always)]
     fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
-        &mut self.input[slot >> 1].0[(slot & 1) as usize].packet
+        &mut self.record_mut(slot).packet
     }
 
     #[inline(always)]
     fn queue_mut(&mut self, slot: u32) -> (&mut Queue, &mut [u32]) {
-        let place = &mut self.input[slot >> 1].0[(slot & 1) as usize];
-        (&mut place.packet.queue, &mut place.behind)
+        let record = self.record_mut(slot);
+        (&mut record.packet.queue, &mut record.behind)
     }
 
     #[inline(always)]
