@@ -146,6 +146,14 @@ pub fn large_vec<T>(capacity: usize) -> Vec<T> {
     entries
 }
 
+/// Makes room for this many entries in all, in large pages if they are large. What is there is copied into them, once: memory that is only
+/// moved keeps the pages that it has.
+pub fn widen<T>(entries: &mut Vec<T>, capacity: usize) {
+    let mut wider = large_vec(capacity.max(entries.len()));
+    wider.append(entries);
+    *entries = wider;
+}
+
 /// Asks the operating system to back the memory of a vector with large pages before it is first touched: the accesses of a
 /// large network are scattered over more small pages than a processor's address translation remembers.
 pub fn prefer_large_pages<T>(entries: &mut Vec<T>) {

@@ -6,7 +6,7 @@ use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::{Packet, Parameters};
 use kasuri_model::engine::Counting;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::memory::{GrowingColumn, prefer_large_pages};
+use kasuri_network::memory::{GrowingColumn, widen};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
@@ -133,11 +133,9 @@ impl Packets {
             return packet;
         }
         if self.records.len() == self.records.capacity() {
-            let more = self.records.len().max(64);
-            self.records.reserve(more);
-            prefer_large_pages(&mut self.records);
-            self.gaps.reserve_exact(self.records.capacity() * self.longest as usize - self.gaps.len());
-            prefer_large_pages(&mut self.gaps);
+            let capacity = (2 * self.records.len()).max(64);
+            widen(&mut self.records, capacity);
+            widen(&mut self.gaps, capacity * self.longest as usize);
         }
         self.records.push(record);
         self.gaps.resize(self.records.len() * self.longest as usize, 0);
