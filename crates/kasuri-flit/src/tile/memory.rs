@@ -43,7 +43,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         let (slots, router_slots) = (ports << shift, router_ports << shift);
         let wheel = |events: u32| L::Wheel::bytes(compiled.horizon, slots as u32, addresses.block_shift, (1 << shift) / events);
         let of_ports = ports * (size_of::<Links>() + 8 + if parameters.periodic { 4 } else { 0 });
-        let lists = 8 * (router_ports + router_slots) + routers * size_of::<RouterPlace>();
+        let (block_ports, block_slots) =
+            (router_ports.min(1 << (addresses.block_shift - shift)), router_slots.min(1 << addresses.block_shift));
+        let lists = 8 * (block_ports + block_slots) + routers * size_of::<RouterPlace>();
         let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
         let claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
         let pointers = if crate::fabric::allocators::build(&scenario.router.vc_allocator).is_some() { 8 } else { 0 };

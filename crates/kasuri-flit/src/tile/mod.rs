@@ -10,6 +10,7 @@
 //! arrives before the end of the present window of cycles, so a block runs through a window while its state is in the cache.
 
 mod addresses;
+mod blocks;
 pub(crate) mod border;
 mod compiled;
 mod delays;
@@ -20,6 +21,7 @@ mod share;
 pub(crate) mod wheel;
 
 pub(crate) use addresses::Addresses;
+pub(crate) use blocks::{Block, Blocks};
 pub(crate) use compiled::{Compiled, Parameters};
 pub(crate) use share::{Partition, Share};
 
@@ -153,88 +155,10 @@ pub(crate) struct AllocatorWithPointers {
     pub(crate) column: Column<u32>,
 }
 
-/// The lists of one block of routers. They keep their memory from cycle to cycle.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Block {
-    /// Output ports where heads wait for a virtual channel and something has changed.
-    pub(crate) allocate: List,
-    /// The same for the next cycle.
-    pub(crate) allocate_next: List,
-    /// Input slots whose front is a new head.
-    pub(crate) heads: List,
-    /// The same for the next cycle: the tail before it has just left.
-    pub(crate) heads_next: List,
-    /// Routed heads that wait for the end of a long route computation, by cycle.
-    delayed: Vec<Vec<u32>>,
-}
-
-/// The lists of all blocks. Who advances a block takes them out: a pointer, where all lists as values would be copied in every cycle.
-pub(crate) struct Blocks(Vec<Option<Box<Block>>>);
-
-impl Blocks {
-    /// Takes the lists of a block.
-    #[inline(always)]
-    pub(crate) fn take(&mut self, block: u32) -> Box<Block> {
-        self.0[block as usize].take().expect("who takes the lists of a block puts them back")
-    }
-
-    /// Puts the lists of a block back.
-    #[inline(always)]
-    pub(crate) fn put_back(&mut self, block: u32, lists: Box<Block>) {
-        put_back(&mut self.0[block as usize], Some(lists));
-    }
-
-    /// Is there nothing to do in a block without a new event?
-    #[inline(always)]
-    pub(crate) fn is_idle(&self, block: u32) -> bool {
-        self.0[block as usize].as_ref().is_some_and(|lists| lists.is_idle())
-    }
-
-    /// Is there nothing to do in any block without a new event?
-    #[inline(always)]
-    pub(crate) fn are_idle(&self) -> bool {
-        (0..self.0.len() as u32).all(|block| self.is_idle(block))
-    }
-}
-
 /// Puts something back in whose place an empty one stands, which owns no memory to give back: so nothing has to look whether it does.
 #[inline(always)]
 pub(crate) fn put_back<T>(place: &mut T, value: T) {
     std::mem::forget(std::mem::replace(place, value));
-}
-
-impl Block {
-    fn new(parameters: &Parameters, ports: usize, shift: u32) -> Self {
-        let list = List::with_capacity;
-        Self {
-            allocate: list(ports),
-            allocate_next: list(ports),
-            heads: list(ports << shift),
-            heads_next: list(ports << shift),
-            delayed: vec![Vec::new(); parameters.route_cycles as usize],
-        }
-    }
-
-    /// Is there nothing to do without a new event?
-    #[inline(always)]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.allocate.is_empty() && self.heads.is_empty() && self.delayed.iter().all(Vec::is_empty)
-    }
-
-    /// The lists for the next cycle become those of the present one.
-    #[inline(always)]
-    pub(crate) fn turn(&mut self) {
-        std::mem::swap(&mut self.allocate, &mut self.allocate_next);
-        std::mem::swap(&mut self.heads, &mut self.heads_next);
-        self.heads_next.clear();
-        self.allocate_next.clear();
-    }
-
-    /// The routed heads that begin to bid in cycle `now`, a multiple of the route computation after they were routed.
-    pub(crate) fn delayed(&mut self, now: u64) -> &mut Vec<u32> {
-        let cycles = self.delayed.len() as u64;
-        &mut self.delayed[(now % cycles) as usize]
-    }
 }
 
 /// A router of a tile. 8 bytes.
@@ -402,14 +326,12 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         let share = &addresses.share;
         let (ports, slots) = (addresses.ports as usize, (addresses.ports as usize) << vc_shift);
         let prediction = PredictionUnit::new(scenario, share, &addresses.router_port, addresses.first_terminal_port, L::Mask::BITS)?;
-        let router_blocks = parameters.router_blocks;
         let too_large = || Refusal::new("network", "the buffers of all ports take too much memory");
         let rings = Rings::new(slots, compiled.packets_per_buffer).ok_or_else(too_large)?;
         let wheel = |events_of_port: u32| {
             L::Wheel::new(compiled.horizon, slots as u32, addresses.block_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
         let block_ports = 1u32 << (addresses.block_shift - vc_shift);
-        let ports_of_block = |block: u32| block_ports.min(addresses.first_terminal_port - block * block_ports) as usize;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let border = Border::new::<L>(addresses, compiled.tiles.len());
         let first_gaps = Gaps::at_first(scenario, &parameters);
@@ -423,9 +345,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             wiring: Wiring::new(addresses, &parameters),
             in_flight,
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
-            blocks: Blocks(
-                (0..router_blocks).map(|block| Some(Box::new(Block::new(&parameters, ports_of_block(block), vc_shift)))).collect(),
-            ),
+            blocks: Blocks::new(&parameters, block_ports.min(addresses.first_terminal_port) as usize, vc_shift),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario), first_gaps),

@@ -432,7 +432,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         tails.clear();
         put_back(&mut self.layout.tails, tails);
         lists.turn();
-        self.blocks.put_back(block, lists);
+        self.blocks.put_back(lists);
     }
 
     /// Fetches an input slot whose head or tail has been put on a list, which is worked on after all visits of the block.

@@ -39,7 +39,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             }
         }
         unit.sorting.possible = possible;
-        self.blocks.put_back(block, lists);
+        self.blocks.put_back(lists);
         self.prediction = Some(unit);
     }
 

@@ -364,7 +364,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         for step in self.parameters.clock.steps(now) {
             self.plain_step(&mut active, &mut winners, &mut lists, step, now);
         }
-        self.blocks.put_back(block, lists);
+        self.blocks.put_back(lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
     }

@@ -109,7 +109,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 self.one_flit_step::<false>(&mut active, &mut winners, &mut lists, step, now);
             }
         }
-        self.blocks.put_back(block, lists);
+        self.blocks.put_back(lists);
         put_back(&mut self.layout.active[block as usize], active);
         put_back(&mut self.layout.winners, winners);
     }
