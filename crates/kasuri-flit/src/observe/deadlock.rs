@@ -55,11 +55,9 @@ impl Waiting {
         Self(waiting)
     }
 
-    /// What the head in a slot asks for.
-    fn in_slot(&self, slot: u32) -> &[(u32, Asked)] {
-        let first = self.0.partition_point(|(other, _)| *other < slot);
-        let count = self.0[first..].iter().take_while(|(other, _)| *other == slot).count();
-        &self.0[first..first + count]
+    /// What the head in a slot asks for, of what heads in this slot and those after it ask for; and the rest.
+    fn split_at(waiting: &[(u32, Asked)], slot: u32) -> (&[(u32, Asked)], &[(u32, Asked)]) {
+        waiting.split_at(waiting.iter().take_while(|(other, _)| *other == slot).count())
     }
 }
 
@@ -78,10 +76,13 @@ impl Blocked {
     /// Looks at all buffers of a tile, given its number and, by tile, the slots of routers.
     fn of<L: RouterLayout>(tile: &Tile<'_, L>, number: u32, router_slots: &[u32]) -> Self {
         let waiting = Waiting::of(tile);
+        let mut rest = waiting.0.as_slice();
         let mut blocked = Self::default();
         for slot in 0..tile.first_terminal_slot() {
             let first = blocked.obstacles.len();
-            if tile.is_blocked((number, slot), &waiting, router_slots, &mut blocked.obstacles) {
+            let asked;
+            (asked, rest) = Waiting::split_at(rest, slot);
+            if tile.is_blocked((number, slot), asked, router_slots, &mut blocked.obstacles) {
                 blocked.buffers.push((slot, first as u32..blocked.obstacles.len() as u32));
             } else {
                 blocked.obstacles.truncate(first);
@@ -153,7 +154,7 @@ impl<L: RouterLayout> Run<'_, L> {
         let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| self.scenario.network.channel_name(channel));
         let packet = &tile.packets[tile.front_packet(slot)];
         let output = tile.layout.held_output(slot);
-        let wish = match Waiting::of(tile).in_slot(slot).first() {
+        let wish = match Waiting::of(tile).0.iter().find(|(other, _)| *other == slot) {
             _ if output == THROWN_AWAY => "is thrown away".to_owned(),
             _ if output != NONE => {
                 let channel = name(tile.channel_of_port(output >> L::Mask::SHIFT));
@@ -224,18 +225,20 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Does a buffer's front packet wait for others? Adds for whom: downstream buffers that must drain, and holders that must finish.
-    fn is_blocked(&self, (number, slot): Place, waiting: &Waiting, router_slots: &[u32], obstacles: &mut Vec<Place>) -> bool {
+    fn is_blocked(&self, (number, slot): Place, asked: &[(u32, Asked)], router_slots: &[u32], obstacles: &mut Vec<Place>) -> bool {
         let output = self.layout.held_output(slot);
         if output == THROWN_AWAY {
             return false;
         }
         if output != NONE {
+            // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
+            if self.room(output) > 0 || self.layout.flits(slot) == 0 {
+                return false;
+            }
             let Some(downstream) = self.buffer_behind(number, output, router_slots) else { return false };
             obstacles.push(downstream);
-            // An empty buffer in the middle of a packet waits for its upstream, which is looked at for itself.
-            return self.room(output) == 0 && self.layout.flits(slot) > 0;
+            return true;
         }
-        let asked = waiting.in_slot(slot);
         for (port, vc) in asked.iter().flat_map(|(_, asked)| asked.channels.clone().map(|vc| (asked.port, vc))) {
             let output = port << L::Mask::SHIFT | vc;
             let holder = self.layout.holder(output);
