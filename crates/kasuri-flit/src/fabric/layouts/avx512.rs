@@ -89,8 +89,9 @@ pub(crate) struct Avx512<M, const W: usize> {
 enum Destinations {
     /// As each port says: what of its [`Links`] every move needs.
     PerPort(Column<Ends>),
-    /// Every flit and every credit takes the same time, and a port's flits go where its credits go, as on links of two equal
-    /// channels: one address per port says it all.
+    /// A port's flits go where its credits go, as on links of two channels.
+    Paired(Column<PairedEnds>),
+    /// And every flit and every credit takes the same time: one address per port says it all.
     Uniform { link: Column<u32>, flit_delay: u32, credit_delay: u32 },
 }
 
@@ -105,6 +106,18 @@ struct Ends {
 
 impl Ends {
     const NOWHERE: Self = Self { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0 };
+}
+
+/// The same where both go to one place. 8 bytes.
+#[derive(Clone, Copy, Debug)]
+struct PairedEnds {
+    link: u32,
+    flit_delay: u16,
+    credit_delay: u16,
+}
+
+impl PairedEnds {
+    const NOWHERE: Self = Self { link: NONE, flit_delay: 0, credit_delay: 0 };
 }
 
 /// Does this processor have what the layout needs?
@@ -453,7 +466,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
             self.buffers.rings.prefetch_first(&self.layout.input_slot(slot).queue, PLACES_BEHIND, slot);
             let output = self.layout.output_of(slot);
-            prefetch(&self.wiring.links[output >> M::SHIFT]);
+            prefetch_across(&self.wiring.links[output >> M::SHIFT]);
         }
     }
 
@@ -549,11 +562,17 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
                 let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
                 post_all::<M>(words, entering, link, is_far);
             }
+            Destinations::Paired(ends) => {
+                let credit = |ends: PairedEnds| (now.wrapping_add(u32::from(ends.credit_delay)), ends.link);
+                post_each::<M, _>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
+                let flit = |ends: PairedEnds| (now.wrapping_add(u32::from(ends.flit_delay)), ends.link);
+                post_each::<M, _>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
+            }
             Destinations::PerPort(ends) => {
                 let credit = |ends: Ends| (now.wrapping_add(u32::from(ends.credit_delay)), ends.credit_link);
-                post_each::<M>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
+                post_each::<M, _>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
                 let flit = |ends: Ends| (now.wrapping_add(u32::from(ends.flit_delay)), ends.flit_link);
-                post_each::<M>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
+                post_each::<M, _>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
             }
         }
     }
