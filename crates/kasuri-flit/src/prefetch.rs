@@ -22,12 +22,13 @@ pub(crate) fn prefetch_all<T>(entries: &[T]) {
 /// Asks for all lines from the first to the last of some entries of an array, of which one will be used.
 #[inline(always)]
 pub(crate) fn prefetch_range<T>(first: *const T, last: *const T) {
-    let begin = first.cast::<u8>();
-    let last_byte = (last as usize - first as usize) + size_of::<T>() - 1;
-    for byte in (0..last_byte).step_by(LINE) {
+    // Lines are counted from the beginning of the first.
+    let before = first as usize % LINE;
+    let begin = first.cast::<u8>().wrapping_sub(before);
+    let bytes = before + (last as usize - first as usize) + size_of::<T>();
+    for byte in (0..bytes).step_by(LINE) {
         prefetch(begin.wrapping_add(byte));
     }
-    prefetch(begin.wrapping_add(last_byte));
 }
 
 /// Asks for both lines of what may lie across the border of two.

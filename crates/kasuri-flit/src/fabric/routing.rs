@@ -44,7 +44,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
-            prefetch(&self.wiring.links[port]);
+            prefetch_across(&self.wiring.links[port]);
             self.layout.input_slot_mut(slot).request_next = port;
         }
         for position in 0..lists.heads.len() {
@@ -92,7 +92,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn prefetch_slot_of(&self, heads: &List, position: usize) {
         if position < heads.len() {
             let slot = heads.at(position);
-            prefetch_across(self.layout.input_slot(slot));
+            prefetch(self.layout.input_slot(slot));
             prefetch(&self.wiring.router_of_port[slot >> L::Mask::SHIFT]);
         }
     }

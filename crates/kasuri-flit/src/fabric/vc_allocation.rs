@@ -63,7 +63,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             return;
         }
         if position + 2 * PREFETCH_DISTANCE < ports.len() {
-            prefetch(&self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
+            prefetch_across(&self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
         }
         self.prefetch_request(ports, position + PREFETCH_DISTANCE);
     }
@@ -82,7 +82,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let port = ports.at(position);
             let head = self.wiring.links[port].request_head;
             if head != NONE {
-                prefetch_across(self.layout.input_slot(head));
+                prefetch(self.layout.input_slot(head));
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
                 self.layout.prefetch_free(port);
                 self.prefetch_buffers(self.wiring.links[port].flit_link);

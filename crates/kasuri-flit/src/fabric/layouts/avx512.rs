@@ -299,14 +299,19 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let ports = (self.units.len() << Self::UNIT_SHIFT) >> M::SHIFT;
         let connected = || links.iter().take(ports).filter(|link| link.flit_link != NONE || link.credit_link != NONE);
         let Some(first) = connected().next() else { return };
-        let same = |link: &Links| {
-            link.flit_link == link.credit_link && link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay
-        };
-        if connected().all(same) {
+        let is_paired = connected().all(|link| link.flit_link == link.credit_link);
+        let takes_as_long = |link: &Links| link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay;
+        if is_paired && connected().all(takes_as_long) {
             let mut link = Column::filled(ports, NONE);
             link.iter_mut().zip(links.iter()).for_each(|(link, links)| *link = links.flit_link);
             let (flit_delay, credit_delay) = (u32::from(first.flit_delay), u32::from(first.credit_delay));
             self.destinations = Destinations::Uniform { link, flit_delay, credit_delay };
+        } else if is_paired {
+            let mut ends = Column::filled(ports, PairedEnds::NOWHERE);
+            for (ends, &Links { flit_link: link, flit_delay, credit_delay, .. }) in ends.iter_mut().zip(links.iter()) {
+                *ends = PairedEnds { link, flit_delay, credit_delay };
+            }
+            self.destinations = Destinations::Paired(ends);
         } else {
             let mut ends = Column::filled(ports, Ends::NOWHERE);
             for (ends, &Links { flit_link, credit_link, flit_delay, credit_delay, .. }) in ends.iter_mut().zip(links.iter()) {
@@ -452,7 +457,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     #[inline(always)]
     fn prefetch_listed(&self, slot: u32) {
         if self.parameters.is_far {
-            prefetch_across(self.layout.input_slot(slot));
+            prefetch(self.layout.input_slot(slot));
         }
     }
 
@@ -595,7 +600,7 @@ fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>, is_fa
 /// Posts what leaves each slot at the time and the first slot that its port says; where these are far, first what the ports say and then
 /// the words are fetched ahead.
 #[inline(always)]
-fn post_each<M: VcMask>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&Column<Ends>, bool), of: impl Fn(Ends) -> (u32, u32)) {
+fn post_each<M: VcMask, E: Copy>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&Column<E>, bool), of: impl Fn(E) -> (u32, u32)) {
     let post_of = |slot: u32| {
         let (time, first) = of(ends[slot >> M::SHIFT]);
         (time, first + (slot & (M::BITS - 1)))
