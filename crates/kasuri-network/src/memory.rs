@@ -5,6 +5,9 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 /// From this size on a column asks for large pages, bytes.
 const LARGE: usize = 1 << 21;
 
+/// Entries for which a column that grows has room at first.
+const LEAST_GROWN: usize = 64;
+
 /// A column of an engine's state: a fixed array that hot loops index without a bounds check.
 ///
 /// Every index in an engine comes from its own tables, which are built once and checked by tests; the optimised profile with
@@ -90,6 +93,44 @@ impl<T> IndexMut<u32> for Column<T> {
 #[derive(Clone, Debug)]
 pub struct GrowingColumn<T>(Vec<T>);
 
+impl<T> GrowingColumn<T> {
+    /// Adds an entry.
+    #[inline(always)]
+    pub fn push(&mut self, entry: T) {
+        if self.0.len() == self.0.capacity() {
+            self.widen(self.0.len() + 1);
+        }
+        self.0.push(entry);
+    }
+
+    /// Adds entries in their order.
+    #[inline(always)]
+    pub fn extend(&mut self, entries: impl IntoIterator<Item = T>) {
+        entries.into_iter().for_each(|entry| self.push(entry));
+    }
+
+    /// Makes room for at least so many entries, twice as many as now, in large pages if they are large. What is there is copied into them:
+    /// memory that is only moved keeps the small pages that it has, and a vector that grows by itself touches its new memory before anybody
+    /// can ask for large ones.
+    #[cold]
+    fn widen(&mut self, capacity: usize) {
+        let mut wider = large_vec(capacity.max(2 * self.0.len()).max(LEAST_GROWN));
+        wider.append(&mut self.0);
+        self.0 = wider;
+    }
+}
+
+impl<T: Clone> GrowingColumn<T> {
+    /// Cuts off what lies behind so many entries, or adds equal ones.
+    #[inline(always)]
+    pub fn resize(&mut self, length: usize, entry: T) {
+        if length > self.0.capacity() {
+            self.widen(length);
+        }
+        self.0.resize(length, entry);
+    }
+}
+
 impl<T> From<Vec<T>> for GrowingColumn<T> {
     fn from(entries: Vec<T>) -> Self {
         Self(entries)
@@ -144,14 +185,6 @@ pub fn large_vec<T>(capacity: usize) -> Vec<T> {
     let mut entries = Vec::with_capacity(capacity);
     prefer_large_pages(&mut entries);
     entries
-}
-
-/// Makes room for this many entries in all, in large pages if they are large. What is there is copied into them, once: memory that is only
-/// moved keeps the pages that it has.
-pub fn widen<T>(entries: &mut Vec<T>, capacity: usize) {
-    let mut wider = large_vec(capacity.max(entries.len()));
-    wider.append(entries);
-    *entries = wider;
 }
 
 /// Asks the operating system to back the memory of a vector with large pages before it is first touched: the accesses of a
@@ -211,5 +244,27 @@ pub fn return_large_blocks() {
         // Small blocks come in few steps, and stay: each step is a call of the system.
         libc::mallopt(libc::M_TOP_PAD, STEP);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 4 * STEP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A column that grows past the size of large pages keeps what it has, whichever way it grows.
+    #[test]
+    fn growing_keeps_entries() {
+        let mut pushed = GrowingColumn::from(Vec::new());
+        let mut extended = GrowingColumn::from(Vec::new());
+        let count = (3 * LARGE / size_of::<u64>()) as u32;
+        (0..count).for_each(|number| pushed.push(u64::from(number)));
+        extended.extend((0..count).map(u64::from));
+        assert!((0..count).all(|number| pushed[number] == u64::from(number)));
+        assert_eq!(pushed.as_slice(), extended.as_slice());
+        pushed.resize(2 * count as usize, 7);
+        assert_eq!(pushed.as_slice()[..count as usize], *extended.as_slice());
+        assert!(pushed.as_slice()[count as usize..].iter().all(|&entry| entry == 7));
+        pushed.resize(1, 0);
+        assert_eq!(pushed.as_slice(), [0]);
     }
 }

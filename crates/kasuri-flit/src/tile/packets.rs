@@ -6,7 +6,7 @@ use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::{Packet, Parameters};
 use kasuri_model::engine::Counting;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::memory::{GrowingColumn, widen};
+use kasuri_network::memory::GrowingColumn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
@@ -56,12 +56,12 @@ pub(crate) struct Packets {
     handed_over: u64,
     pub(crate) origins: Origins,
     /// By number: what feeds call the packets. Empty where they have no names for them.
-    tags: Vec<Tag>,
+    tags: GrowingColumn<Tag>,
     is_tagged: bool,
     /// Shape `[packets, longest]`: cycles between the injections of a packet's flit and the one before it, for the head since the packet got
     /// its virtual channel (longer where the memory of a host is shared); 255 means: look in `long_gaps`. Only of packets whose [`Gaps`] say
     /// so.
-    gaps: Vec<u8>,
+    gaps: GrowingColumn<u8>,
     /// What is known of the gaps of a packet none of whose flits has been injected.
     pub(crate) first_gaps: Gaps,
     long_gaps: BTreeMap<(u32, u16), u32>,
@@ -91,7 +91,7 @@ impl Packets {
     /// No packets yet, of at most so many flits each; those of classes before `first_class` are the background. `is_tagged`: have feeds names
     /// for them? `first_gaps` is what is known of the gaps of a packet that has none yet.
     pub(crate) fn new(longest: u32, first_class: u8, is_tagged: bool, first_gaps: Gaps) -> Self {
-        let (records, free, tags, gaps) = (Vec::new().into(), Vec::new(), Vec::new(), Vec::new());
+        let (records, free, tags, gaps) = (Vec::new().into(), Vec::new(), Vec::new().into(), Vec::new().into());
         let origins = Origins { first_class, ..Origins::default() };
         Self {
             records,
@@ -114,7 +114,7 @@ impl Packets {
         let packet = self.place(record);
         if self.is_tagged {
             self.tags.resize(self.tags.len().max(packet as usize + 1), Tag::default());
-            self.tags[packet as usize] = tag;
+            self.tags[packet] = tag;
         }
         packet
     }
@@ -131,11 +131,6 @@ impl Packets {
         if let Some(packet) = self.free.pop() {
             self.records[packet] = record;
             return packet;
-        }
-        if self.records.len() == self.records.capacity() {
-            let capacity = (2 * self.records.len()).max(64);
-            widen(&mut self.records, capacity);
-            widen(&mut self.gaps, capacity * self.longest as usize);
         }
         self.records.push(record);
         self.gaps.resize(self.records.len() * self.longest as usize, 0);
@@ -243,7 +238,7 @@ impl Packets {
         if known.are_usual() {
             return usual_gap(index);
         }
-        let gap = u32::from(self.gaps[self.gap_place(packet, index)]);
+        let gap = u32::from(self.gaps.as_slice()[self.gap_place(packet, index)]);
         if gap < LONG_GAP { gap } else { self.long_gaps[&(packet, index)] }
     }
 
@@ -258,7 +253,7 @@ impl Packets {
             *known = Gaps::InMemory;
         }
         let place = self.gap_place(packet, index);
-        self.gaps[place] = gap.min(LONG_GAP) as u8;
+        self.gaps.as_mut_slice()[place] = gap.min(LONG_GAP) as u8;
         if gap >= LONG_GAP {
             self.long_gaps.insert((packet, index), gap);
             self.records[packet].gaps = Gaps::Long;
@@ -271,8 +266,8 @@ impl Packets {
         record.gaps = Gaps::InMemory;
         let flits = usize::from(record.flits);
         let first = self.gap_place(packet, 0);
-        self.gaps[first..first + flits].fill(usual_gap(1) as u8);
-        self.gaps[first] = usual_gap(0) as u8;
+        self.gaps.as_mut_slice()[first..first + flits].fill(usual_gap(1) as u8);
+        self.gaps.as_mut_slice()[first] = usual_gap(0) as u8;
     }
 
     /// All flits of a packet have been injected.

@@ -7,6 +7,7 @@ use crate::paths::{Request, Walk};
 use kasuri_model::engine::EngineError;
 use kasuri_model::sources::Drawn;
 use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::memory::GrowingColumn;
 use kasuri_network::network::Network;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::workload::{self, Token};
@@ -57,9 +58,9 @@ impl Messages {
     }
 
     /// Writes a path, and says where.
-    fn keep_path(&mut self, hops: &mut Vec<Hop>, path: impl ExactSizeIterator<Item = Hop>) -> u32 {
+    fn keep_path(&mut self, hops: &mut GrowingColumn<Hop>, path: impl ExactSizeIterator<Item = Hop>) -> u32 {
         if let Some(place) = self.free_paths.get_mut(path.len()).and_then(Vec::pop) {
-            hops[place as usize..].iter_mut().zip(path).for_each(|(to, hop)| *to = hop);
+            hops.as_mut_slice()[place as usize..].iter_mut().zip(path).for_each(|(to, hop)| *to = hop);
             return place;
         }
         let place = hops.len() as u32;
