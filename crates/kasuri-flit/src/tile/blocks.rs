@@ -67,8 +67,9 @@ impl Kept {
         self.allocate.is_empty() && self.heads.is_empty() && self.delayed.iter().all(Vec::is_empty)
     }
 
-    /// Exchanges what is kept with the lists of a block, of which one side is empty.
+    /// Keeps what the lists of a block say between two cycles, which become empty.
     fn keep(&mut self, lists: &mut Block) {
+        debug_assert!(lists.allocate_next.is_empty() && lists.heads_next.is_empty(), "a block is left within a cycle");
         self.allocate.extend_from_slice(lists.allocate.as_slice());
         self.heads.extend_from_slice(lists.heads.as_slice());
         lists.allocate.clear();
