@@ -93,7 +93,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(slot) = ahead(2)
             && self.terminals.ejection[slot].left == 0
         {
-            prefetch(self.layout.input_slot(first_slot + slot));
+            self.layout.prefetch_input(first_slot + slot);
         }
         if let Some(slot) = ahead(1) {
             let sink = &self.terminals.ejection[slot];

@@ -6,7 +6,7 @@ use super::queues::NO_VC;
 use super::terminals::PREFETCH_DISTANCE;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_across};
+use crate::prefetch::prefetch;
 use crate::tile::packets::Gaps;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Packet, Tile};
@@ -144,7 +144,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(&terminal) = active.get(position + 2 * PREFETCH_DISTANCE) {
             prefetch(&self.edge.queues.heads[terminal as usize]);
             prefetch(&self.terminals.injection[terminal << L::Mask::SHIFT]);
-            prefetch_across(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
+            self.wiring.links[self.parameters.first_terminal_port + terminal].prefetch();
         }
         if let Some(&terminal) = active.get(position + PREFETCH_DISTANCE) {
             self.prefetch_buffers(self.terminals.injection[terminal << L::Mask::SHIFT].to);
@@ -212,7 +212,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             }
             if source.left == 1 {
                 let terminal = slot >> L::Mask::SHIFT;
-                prefetch_across(&self.wiring.links[self.parameters.first_terminal_port + terminal]);
+                self.wiring.links[self.parameters.first_terminal_port + terminal].prefetch();
                 prefetch(&self.edge.queues.heads[terminal as usize]);
                 self.packets.prefetch(source.packet);
                 self.edge.feed().prefetch_tail_left(self.parameters.share.terminals.start + terminal);

@@ -7,6 +7,7 @@
 
 use crate::fabric::rings::Queue;
 use crate::fabric::vc_mask::VcMask;
+use crate::prefetch::prefetch;
 use crate::support::LayoutName;
 use crate::tile::wheel::Wheel;
 use crate::tile::{InputSlot, Links, OutputSlot, Parameters, Tile};
@@ -87,6 +88,12 @@ pub(crate) trait RouterLayout: Sized + Send {
 
     /// The virtual channels of a port that nobody holds.
     fn free(&self, port: u32) -> Self::Mask;
+
+    /// Fetches an input slot, which lies in one cache line unless the layout says otherwise.
+    #[inline(always)]
+    fn prefetch_input(&self, slot: u32) {
+        prefetch(self.input_slot(slot));
+    }
 
     /// Fetches what [`Self::free`] looks at.
     fn prefetch_free(&self, _port: u32) {}

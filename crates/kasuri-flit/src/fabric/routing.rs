@@ -5,7 +5,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::route_memo::{Asked, Known, Watched};
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_across};
+use crate::prefetch::prefetch;
 use crate::tile::list::List;
 use crate::tile::{Block, RouterPlace, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
@@ -44,7 +44,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.prefetch_head(&lists.heads, position);
             let slot = lists.heads.at(position);
             let port = self.route_head(slot);
-            prefetch_across(&self.wiring.links[port]);
+            self.wiring.links[port].prefetch();
             self.layout.input_slot_mut(slot).request_next = port;
         }
         for position in 0..lists.heads.len() {
@@ -92,7 +92,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn prefetch_slot_of(&self, heads: &List, position: usize) {
         if position < heads.len() {
             let slot = heads.at(position);
-            prefetch(self.layout.input_slot(slot));
+            self.layout.prefetch_input(slot);
             prefetch(&self.wiring.router_of_port[slot >> L::Mask::SHIFT]);
         }
     }

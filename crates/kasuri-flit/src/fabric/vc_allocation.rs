@@ -3,7 +3,7 @@
 use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_across, prefetch_range};
+use crate::prefetch::{prefetch, prefetch_range};
 use crate::tile::list::List;
 use crate::tile::{Block, InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
@@ -63,7 +63,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             return;
         }
         if position + 2 * PREFETCH_DISTANCE < ports.len() {
-            prefetch_across(&self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)]);
+            self.wiring.links[ports.at(position + 2 * PREFETCH_DISTANCE)].prefetch();
         }
         self.prefetch_request(ports, position + PREFETCH_DISTANCE);
     }
@@ -82,7 +82,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let port = ports.at(position);
             let head = self.wiring.links[port].request_head;
             if head != NONE {
-                prefetch(self.layout.input_slot(head));
+                self.layout.prefetch_input(head);
                 prefetch(self.layout.output_slot(port << L::Mask::SHIFT));
                 self.layout.prefetch_free(port);
                 self.prefetch_buffers(self.wiring.links[port].flit_link);

@@ -55,7 +55,7 @@ impl Waiting {
         Self(waiting)
     }
 
-    /// What the head in a slot asks for, of what heads in this slot and those after it ask for; and the rest.
+    /// Splits what the heads in a slot and in those after it ask for: first what the one in this slot does, then the others'.
     fn split_at(waiting: &[(u32, Asked)], slot: u32) -> (&[(u32, Asked)], &[(u32, Asked)]) {
         waiting.split_at(waiting.iter().take_while(|(other, _)| *other == slot).count())
     }

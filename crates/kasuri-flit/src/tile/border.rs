@@ -259,7 +259,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
             if leaving.left == 0 {
-                prefetch(self.layout.input_slot(slot));
+                self.layout.prefetch_input(slot);
             }
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
@@ -389,7 +389,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         if let Some(flit) = flits.get(2 * PREFETCH_DISTANCE) {
             prefetch(&border.coming[flit.border - border.first_slot]);
             if flit.is_head() {
-                prefetch(self.layout.input_slot(flit.slot));
+                self.layout.prefetch_input(flit.slot);
             }
         }
         if let Some(flit) = flits.get(PREFETCH_DISTANCE)

@@ -38,6 +38,7 @@ use crate::fabric::rings::{Queue, Rings};
 use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
+use crate::prefetch::prefetch_across;
 use crate::tile::border::{Border, FarEnd};
 use crate::tile::list::List;
 use crate::tile::packets::{Gaps, Packets};
@@ -81,6 +82,12 @@ pub(crate) struct Links {
 }
 
 impl Links {
+    /// Fetches the record, which may lie in two cache lines.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        prefetch_across(self);
+    }
+
     /// Puts the port on a list for virtual-channel allocation, once, if somebody waits there.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {

@@ -13,7 +13,7 @@
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::rings::Queue;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch, prefetch_across};
+use crate::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch};
 use crate::support::LayoutName;
 use crate::tile::wheel::{BitWheel, Wheel};
 use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile, put_back};
@@ -457,7 +457,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     #[inline(always)]
     fn prefetch_listed(&self, slot: u32) {
         if self.parameters.is_far {
-            prefetch(self.layout.input_slot(slot));
+            self.layout.prefetch_input(slot);
         }
     }
 
@@ -471,7 +471,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
         if let Some(&slot) = tails.get(position + 2 * FLITS_AHEAD) {
             self.buffers.rings.prefetch_first(&self.layout.input_slot(slot).queue, PLACES_BEHIND, slot);
             let output = self.layout.output_of(slot);
-            prefetch_across(&self.wiring.links[output >> M::SHIFT]);
+            self.wiring.links[output >> M::SHIFT].prefetch();
         }
     }
 

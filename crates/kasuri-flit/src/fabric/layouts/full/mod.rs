@@ -18,6 +18,7 @@ use crate::fabric::features::output_shares::Shares;
 use crate::fabric::features::shared_buffers::flits_of_port;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::prefetch::prefetch_across;
 use crate::support::LayoutName;
 use crate::tile::wheel::ListWheel;
 use crate::tile::{InputSlot, Links, NEVER, NONE, OutputSlot, Parameters, Tile};
@@ -478,6 +479,12 @@ impl<M: VcMask> RouterLayout for Full<M> {
     #[inline(always)]
     fn input_slot_mut(&mut self, slot: u32) -> &mut InputSlot {
         &mut self.input[slot].packet
+    }
+
+    /// A record of 48 bytes may lie in two lines.
+    #[inline(always)]
+    fn prefetch_input(&self, slot: u32) {
+        prefetch_across(self.input_slot(slot));
     }
 
     #[inline(always)]
