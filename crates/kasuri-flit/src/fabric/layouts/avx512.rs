@@ -89,9 +89,8 @@ pub(crate) struct Avx512<M, const W: usize> {
 enum Destinations {
     /// As each port says: what of its [`Links`] every move needs.
     PerPort(Column<Ends>),
-    /// A port's flits go where its credits go, as on links of two channels.
-    Paired(Column<PairedEnds>),
-    /// And every flit and every credit takes the same time: one address per port says it all.
+    /// Every flit and every credit takes the same time, and a port's flits go where its credits go, as on links of two equal
+    /// channels: one address per port says it all.
     Uniform { link: Column<u32>, flit_delay: u32, credit_delay: u32 },
 }
 
@@ -106,18 +105,6 @@ struct Ends {
 
 impl Ends {
     const NOWHERE: Self = Self { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0 };
-}
-
-/// The same where both go to one place. 8 bytes.
-#[derive(Clone, Copy, Debug)]
-struct PairedEnds {
-    link: u32,
-    flit_delay: u16,
-    credit_delay: u16,
-}
-
-impl PairedEnds {
-    const NOWHERE: Self = Self { link: NONE, flit_delay: 0, credit_delay: 0 };
 }
 
 /// Does this processor have what the layout needs?
@@ -299,19 +286,14 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
         let ports = (self.units.len() << Self::UNIT_SHIFT) >> M::SHIFT;
         let connected = || links.iter().take(ports).filter(|link| link.flit_link != NONE || link.credit_link != NONE);
         let Some(first) = connected().next() else { return };
-        let is_paired = connected().all(|link| link.flit_link == link.credit_link);
-        let takes_as_long = |link: &Links| link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay;
-        if is_paired && connected().all(takes_as_long) {
+        let same = |link: &Links| {
+            link.flit_link == link.credit_link && link.flit_delay == first.flit_delay && link.credit_delay == first.credit_delay
+        };
+        if connected().all(same) {
             let mut link = Column::filled(ports, NONE);
             link.iter_mut().zip(links.iter()).for_each(|(link, links)| *link = links.flit_link);
             let (flit_delay, credit_delay) = (u32::from(first.flit_delay), u32::from(first.credit_delay));
             self.destinations = Destinations::Uniform { link, flit_delay, credit_delay };
-        } else if is_paired {
-            let mut ends = Column::filled(ports, PairedEnds::NOWHERE);
-            for (ends, &Links { flit_link: link, flit_delay, credit_delay, .. }) in ends.iter_mut().zip(links.iter()) {
-                *ends = PairedEnds { link, flit_delay, credit_delay };
-            }
-            self.destinations = Destinations::Paired(ends);
         } else {
             let mut ends = Column::filled(ports, Ends::NOWHERE);
             for (ends, &Links { flit_link, credit_link, flit_delay, credit_delay, .. }) in ends.iter_mut().zip(links.iter()) {
@@ -567,17 +549,11 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
                 let words = self.in_flight.arrivals.cycle_words(u64::from(now.wrapping_add(*flit_delay)));
                 post_all::<M>(words, entering, link, is_far);
             }
-            Destinations::Paired(ends) => {
-                let credit = |ends: PairedEnds| (now.wrapping_add(u32::from(ends.credit_delay)), ends.link);
-                post_each::<M, _>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
-                let flit = |ends: PairedEnds| (now.wrapping_add(u32::from(ends.flit_delay)), ends.link);
-                post_each::<M, _>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
-            }
             Destinations::PerPort(ends) => {
                 let credit = |ends: Ends| (now.wrapping_add(u32::from(ends.credit_delay)), ends.credit_link);
-                post_each::<M, _>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
+                post_each::<M>(&mut self.in_flight.credits, leaving, (ends, is_far), credit);
                 let flit = |ends: Ends| (now.wrapping_add(u32::from(ends.flit_delay)), ends.flit_link);
-                post_each::<M, _>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
+                post_each::<M>(&mut self.in_flight.arrivals, entering, (ends, is_far), flit);
             }
         }
     }
@@ -600,7 +576,7 @@ fn post_all<M: VcMask>(words: *mut u64, slots: &[u32], link: &Column<u32>, is_fa
 /// Posts what leaves each slot at the time and the first slot that its port says; where these are far, first what the ports say and then
 /// the words are fetched ahead.
 #[inline(always)]
-fn post_each<M: VcMask, E: Copy>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&Column<E>, bool), of: impl Fn(E) -> (u32, u32)) {
+fn post_each<M: VcMask>(wheel: &mut BitWheel, slots: &[u32], (ends, is_far): (&Column<Ends>, bool), of: impl Fn(Ends) -> (u32, u32)) {
     let post_of = |slot: u32| {
         let (time, first) = of(ends[slot >> M::SHIFT]);
         (time, first + (slot & (M::BITS - 1)))
