@@ -54,11 +54,6 @@ impl Waiting {
         waiting.sort_by_key(|(slot, _)| *slot);
         Self(waiting)
     }
-
-    /// Splits what the heads in a slot and in those after it ask for: first what the one in this slot does, then the others'.
-    fn split_at(waiting: &[(u32, Asked)], slot: u32) -> (&[(u32, Asked)], &[(u32, Asked)]) {
-        waiting.split_at(waiting.iter().take_while(|(other, _)| *other == slot).count())
-    }
 }
 
 /// The buffers of a tile that do not move unless others do, and what each waits for. There are as many as flits stand in a busy network, so
@@ -80,8 +75,9 @@ impl Blocked {
         let mut blocked = Self::default();
         for slot in 0..tile.first_terminal_slot() {
             let first = blocked.obstacles.len();
-            let asked;
-            (asked, rest) = Waiting::split_at(rest, slot);
+            // What the head in this slot asks for stands before what those in later slots do.
+            let (asked, of_others) = rest.split_at(rest.iter().take_while(|(other, _)| *other == slot).count());
+            rest = of_others;
             if tile.is_blocked((number, slot), asked, router_slots, &mut blocked.obstacles) {
                 blocked.buffers.push((slot, first as u32..blocked.obstacles.len() as u32));
             } else {
