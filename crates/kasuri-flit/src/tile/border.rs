@@ -10,25 +10,28 @@ use super::share::Partition;
 use crate::edge::Tag;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::addresses::Addresses;
 use crate::tile::packets::{Gaps, usual_gap};
 use crate::tile::wheel::Wheel;
-use crate::tile::{NONE, Packet, Tile};
+use crate::tile::{InFlight, NONE, Packet, Tile};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
 use std::ops::Range;
 
 /// Flits that are fetched ahead of their turn.
-const PREFETCH_DISTANCE: usize = 16;
+const PREFETCH_DISTANCE: usize = 24;
 
-/// The far end of a channel, in another tile.
+/// Heads whose records are fetched ahead of their turn.
+const PREFETCH_HEADS: usize = 8;
+
+/// The far end of a channel or virtual channel, in another tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FarEnd {
     pub(crate) tile: u32,
-    /// Its first slot there.
+    /// Its slot there, the first if it is a channel's.
     pub(crate) slot: u32,
-    /// The first slot of the address there that stands for this end.
+    /// The slot there that stands for this end, again the first.
     border: u32,
 }
 
@@ -44,9 +47,10 @@ impl FarEnd {
     }
 }
 
-/// The packet of which flits leave by a slot.
+/// Where the flits of a slot go, and the packet of which flits leave by it: one record, because each flit asks for both.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
+    to: FarEnd,
     packet: u32,
     /// Flits that have left, and that have not.
     index: u16,
@@ -139,12 +143,11 @@ pub(crate) struct Border {
     first_slot: u32,
     /// Blocks of the wheels.
     blocks: Range<u32>,
-    /// By port: where its flits go, and where its credits go.
-    flits_to: Column<FarEnd>,
-    credits_to: Column<FarEnd>,
-    /// By slot: the packet that leaves, and the packet that comes.
+    /// By slot: what leaves by it, and the packet that comes.
     leaving: Column<Leaving>,
     coming: Column<Coming>,
+    /// By port: the tile to which its credits go, and their first slot there.
+    credits_to: Column<(u32, u32)>,
     /// Mail by the tile that it is for, and by the tile from which it has come.
     pub(crate) leaving_mail: Vec<Mail>,
     pub(crate) incoming_mail: Vec<Mail>,
@@ -162,10 +165,9 @@ impl Border {
         Self {
             first_slot,
             blocks,
-            flits_to: Column::filled(ports, FarEnd::NOWHERE),
-            credits_to: Column::filled(ports, FarEnd::NOWHERE),
-            leaving: Column::filled(ports << shift, Leaving { packet: NONE, index: 0, left: 0, gaps: Gaps::Usual }),
+            leaving: Column::filled(ports << shift, Leaving { to: FarEnd::NOWHERE, packet: NONE, index: 0, left: 0, gaps: Gaps::Usual }),
             coming: Column::filled(ports << shift, Coming { packet: NONE, gaps: Gaps::Usual }),
+            credits_to: Column::filled(ports, (NONE, NONE)),
             leaving_mail: (0..tiles).map(|_| Mail::default()).collect(),
             incoming_mail: (0..tiles).map(|_| Mail::default()).collect(),
             due: Vec::new(),
@@ -176,6 +178,13 @@ impl Border {
     #[inline(always)]
     fn port_of<L: RouterLayout>(&self, slot: u32) -> u32 {
         (slot - self.first_slot) >> L::Mask::SHIFT
+    }
+
+    /// A credit leaves the tile.
+    #[inline(always)]
+    fn mail_credit<L: RouterLayout>(&mut self, slot: u32) {
+        let (tile, first) = self.credits_to[self.port_of::<L>(slot)];
+        self.leaving_mail[tile as usize].credits.push(first + (slot & (L::Mask::BITS - 1)));
     }
 
     /// Has no mail come?
@@ -190,13 +199,16 @@ impl Border {
 
     /// The flits of a port go to another tile, by this address for its far end. Returns the address.
     pub(super) fn leads_to<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        self.flits_to[port - (self.first_slot >> L::Mask::SHIFT)] = far;
+        for vc in 0..L::Mask::BITS {
+            let to = FarEnd { slot: far.slot + vc, border: far.border + vc, ..far };
+            self.leaving[(port << L::Mask::SHIFT) - self.first_slot + vc].to = to;
+        }
         port
     }
 
     /// The credits of a port go to another tile, by this address for its far end. Returns the address.
     pub(super) fn comes_from<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        self.credits_to[port - (self.first_slot >> L::Mask::SHIFT)] = far;
+        self.credits_to[port - (self.first_slot >> L::Mask::SHIFT)] = (far.tile, far.slot);
         port
     }
 }
@@ -206,11 +218,11 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// one's number.
     pub(crate) fn behind(&self, tile: u32, slot: u32) -> (u32, u32) {
         let border = &self.in_flight.border;
-        if slot < border.first_slot || border.flits_to.is_empty() {
+        if slot < border.first_slot || border.leaving.is_empty() {
             return (tile, slot);
         }
-        let far = border.flits_to[border.port_of::<L>(slot)];
-        (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
+        let far = border.leaving[slot - border.first_slot].to;
+        (far.tile, far.slot)
     }
 
     /// The tile and the slot to which credits go that are posted for a slot.
@@ -219,31 +231,28 @@ impl<L: RouterLayout> Tile<'_, L> {
         if slot < border.first_slot || border.credits_to.is_empty() {
             return (tile, slot);
         }
-        let far = border.credits_to[border.port_of::<L>(slot)];
-        (far.tile, far.slot + (slot & (L::Mask::BITS - 1)))
+        let (to, first) = border.credits_to[border.port_of::<L>(slot)];
+        (to, first + (slot & (L::Mask::BITS - 1)))
     }
 
     /// Puts what arrives in other tiles in these cycles into the mail.
     pub(crate) fn put_mail(&mut self, cycles: Range<u64>) {
         let mut due = std::mem::take(&mut self.in_flight.border.due);
         for now in cycles {
+            // All blocks at once: what is fetched ahead does not end with each of them.
             for block in self.in_flight.border.blocks.clone() {
                 self.in_flight.arrivals.take(now, block, &mut due);
-                for position in 0..due.len() {
-                    self.prefetch_leaving(&due[position..]);
-                    self.mail_flit(due[position]);
-                }
-                due.clear();
-                self.in_flight.credits.take(now, block, &mut due);
-                for position in 0..due.len() {
-                    if let Some(&slot) = due.get(position + PREFETCH_DISTANCE) {
-                        prefetch(&self.in_flight.border.credits_to[self.in_flight.border.port_of::<L>(slot)]);
-                    }
-                    self.mail_credit(due[position]);
-                }
-                due.clear();
             }
-            self.in_flight.border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
+            for position in 0..due.len() {
+                self.prefetch_leaving(&due[position..]);
+                self.mail_flit(due[position]);
+            }
+            due.clear();
+            let InFlight { credits, border, .. } = &mut self.in_flight;
+            for block in border.blocks.clone() {
+                credits.take_each(now, block, |slot| border.mail_credit::<L>(slot));
+            }
+            border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
         }
         self.in_flight.border.due = due;
     }
@@ -253,8 +262,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn prefetch_leaving(&self, due: &[u32]) {
         let border = &self.in_flight.border;
         if let Some(&slot) = due.get(3 * PREFETCH_DISTANCE) {
-            prefetch(&border.leaving[slot - border.first_slot]);
-            prefetch(&border.flits_to[border.port_of::<L>(slot)]);
+            prefetch_across(&border.leaving[slot - border.first_slot]);
         }
         if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
@@ -269,6 +277,9 @@ impl<L: RouterLayout> Tile<'_, L> {
                 0 => self.packets.prefetch(self.layout.input_slot(slot).queue.front()),
                 _ => self.packets.prefetch_gap(leaving.gaps, leaving.packet, leaving.index),
             }
+            if leaving.left == 1 {
+                self.packets.prefetch_end(leaving.packet);
+            }
         }
     }
 
@@ -276,24 +287,24 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn mail_flit(&mut self, slot: u32) {
         let border = &self.in_flight.border;
         let own = slot - border.first_slot;
-        let far = border.flits_to[border.port_of::<L>(slot)];
+        let far = border.leaving[own].to;
         let head = if border.leaving[own].left == 0 { self.mail_record(slot, far.tile) } else { 0 };
         let border = &mut self.in_flight.border;
         let mail = &mut border.leaving_mail[far.tile as usize];
         let leaving = &mut border.leaving[own];
-        let (packet, index, vc) = (leaving.packet, leaving.index, slot & (L::Mask::BITS - 1));
+        let (packet, index) = (leaving.packet, leaving.index);
         leaving.index += 1;
         leaving.left -= 1;
         let is_tail = leaving.left == 0;
         let gap = self.packets.gap(&mut leaving.gaps, packet, index);
         if index > 0 && gap == usual_gap(index) {
-            mail.followers.push(far.slot + vc);
+            mail.followers.push(far.slot);
         } else {
             if gap >= LONG_GAP {
                 mail.long_gaps.push(gap);
             }
             let index = if index == 0 { head } else { index };
-            mail.flits.push(CrossingFlit { slot: far.slot + vc, border: far.border + vc, index, gap: gap.min(LONG_GAP) as u16 });
+            mail.flits.push(CrossingFlit { slot: far.slot, border: far.border, index, gap: gap.min(LONG_GAP) as u16 });
         }
         if is_tail {
             self.packets.forget(packet);
@@ -309,20 +320,14 @@ impl<L: RouterLayout> Tile<'_, L> {
         let border = &mut self.in_flight.border;
         let mail = &mut border.leaving_mail[to as usize];
         mail.packets.push(record);
-        border.leaving[slot - border.first_slot] = Leaving { packet, index: 0, left: record.flits, gaps: record.gaps };
+        let leaving = &mut border.leaving[slot - border.first_slot];
+        *leaving = Leaving { to: leaving.to, packet, index: 0, left: record.flits, gaps: record.gaps };
         self.packets.hand_over(packet);
         if asides == Asides::default() {
             return 0;
         }
         mail.asides.push(asides);
         HEAD_WITH_ASIDES
-    }
-
-    /// A credit leaves the tile.
-    fn mail_credit(&mut self, slot: u32) {
-        let border = &mut self.in_flight.border;
-        let far = border.credits_to[border.port_of::<L>(slot)];
-        border.leaving_mail[far.tile as usize].credits.push(far.slot + (slot & (L::Mask::BITS - 1)));
     }
 
     /// Takes what has come from other tiles.
@@ -335,16 +340,19 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     fn open_mail(&mut self, mail: &mut Mail) {
-        let (mut packets, mut asides, mut long_gaps) = (mail.packets.drain(..), mail.asides.drain(..), mail.long_gaps.drain(..));
+        let (mut asides, mut long_gaps, mut heads) = (mail.asides.drain(..), mail.long_gaps.drain(..), 0);
         let mut first = EndOfCycle::default();
         for end in mail.cycles.drain(..) {
             for position in first.flits..end.flits {
                 self.prefetch_coming(&mail.flits[position..], end.time);
                 let flit = mail.flits[position];
                 if flit.is_head() {
-                    let record = packets.next().expect("a record comes with each head");
+                    if let Some(later) = mail.packets.get(heads + PREFETCH_HEADS) {
+                        prefetch_across(later);
+                    }
                     let asides = (flit.index == HEAD_WITH_ASIDES).then(|| asides.next().expect("they come with the head"));
-                    self.take_head(flit, record, &asides.unwrap_or_default());
+                    self.take_head(flit, &mail.packets[heads], &asides.unwrap_or_default());
+                    heads += 1;
                 }
                 let own = flit.border - self.in_flight.border.first_slot;
                 let gap = if u32::from(flit.gap) < LONG_GAP { flit.gap.into() } else { long_gaps.next().expect("it stands apart") };
@@ -358,14 +366,16 @@ impl<L: RouterLayout> Tile<'_, L> {
             first = end;
         }
         mail.flits.clear();
+        mail.packets.clear();
         mail.followers.clear();
         mail.credits.clear();
     }
 
     /// A head comes: its packet gets a number here.
     #[inline(always)]
-    fn take_head(&mut self, flit: CrossingFlit, record: Packet, asides: &Asides) {
-        let packet = self.packets.store(record, asides.tag);
+    fn take_head(&mut self, flit: CrossingFlit, record: &Packet, asides: &Asides) {
+        self.packets.prefetch_place(PREFETCH_HEADS);
+        let packet = self.packets.store(*record, asides.tag);
         self.packets.origins.note(packet, asides.origin);
         self.join_queue(flit.slot, packet);
         let border = &mut self.in_flight.border;

@@ -137,6 +137,25 @@ impl Packets {
         self.records.len() as u32 - 1
     }
 
+    /// Fetches where the record of a packet will stand, so many packets after the next one, if it gets the number of one that has gone.
+    #[inline(always)]
+    pub(crate) fn prefetch_place(&self, ahead: usize) {
+        if let Some(&packet) = self.free.len().checked_sub(ahead + 1).and_then(|place| self.free.get(place)) {
+            self.prefetch(packet);
+            if !self.first_gaps.are_usual() {
+                self.prefetch_gap(self.first_gaps, packet, 0);
+            }
+        }
+    }
+
+    /// Fetches what freeing the number of a packet asks for.
+    #[inline(always)]
+    pub(crate) fn prefetch_end(&self, packet: u32) {
+        if !self.long_gaps.is_empty() {
+            prefetch(&self.records[packet].gaps);
+        }
+    }
+
     /// A packet has arrived: its number is free.
     #[inline(always)]
     pub(crate) fn release(&mut self, packet: u32) {

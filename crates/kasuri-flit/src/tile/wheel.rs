@@ -24,8 +24,14 @@ pub(crate) trait Wheel: Sized + Send {
     /// Fetches what posting an event will touch first.
     fn prefetch_post(&mut self, time: u32, address: u32);
 
+    /// Takes the events of a block in a cycle out of the wheel, in any order that is the same each time, and does `each` with them.
+    fn take_each(&mut self, time: u64, block: u32, each: impl FnMut(u32));
+
     /// Moves the events of a block in a cycle to the end of `into`.
-    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>);
+    #[inline(always)]
+    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
+        self.take_each(time, block, |address| into.push(address));
+    }
 
     /// Are no events waiting at all?
     fn is_empty(&self) -> bool;
@@ -92,8 +98,8 @@ impl Wheel for ListWheel {
     }
 
     #[inline(always)]
-    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
-        into.extend_from_slice(self.events(time, block));
+    fn take_each(&mut self, time: u64, block: u32, each: impl FnMut(u32)) {
+        self.events(time, block).iter().copied().for_each(each);
         self.clear(time, block);
     }
 
@@ -256,13 +262,13 @@ impl Wheel for BitWheel {
     }
 
     #[inline(always)]
-    fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
+    fn take_each(&mut self, time: u64, block: u32, mut each: impl FnMut(u32)) {
         let first = block << (self.block_shift - 6);
         let last = ((block + 1) << (self.block_shift - 6)).min(self.words_per_cycle);
         for word in first..last {
             let mut bits = std::mem::take(&mut self.words[self.word(time as u32, word)]);
             while bits != 0 {
-                into.push(word << 6 | bits.trailing_zeros());
+                each(word << 6 | bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }
