@@ -11,6 +11,7 @@ Only the standard library is needed. Exit status: 0 every "must" met (of those t
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -168,15 +169,29 @@ def speed(ran: Ran) -> float:
     return ran.flit_hops / ran.cpu_seconds / 1e6
 
 
-def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> bool:
-    """Print the table of threads. Are all musts met?"""
-    print(f"{'seconds of the whole process (median)':62} {'1 thread':>9} {f'{threads} threads':>10} {'ratio':>6} {'must':>5} {'MB':>6}")
+def run_apart(kasuri: str, text: str, copies: int, folder: pathlib.Path) -> float:
+    """Run an experiment in so many processes of one thread, side by side. Return the seconds until the last has ended."""
+    folders = [folder / str(copy) for copy in range(copies)]
+    for own in folders:
+        own.mkdir(exist_ok=True)
+    begin = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(copies) as pool:
+        list(pool.map(lambda own: run(kasuri, text, 1, own), folders))
+    return time.perf_counter() - begin
+
+
+def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path, *, apart: bool) -> bool:
+    """Print the table of threads, with what as many separate runs gain if `apart`. Are all musts met?"""
+    heading = f"{'seconds of the whole process (median)':62} {'1 thread':>9} {f'{threads} threads':>10} {'ratio':>6} {'must':>5} {'MB':>6}"
+    print(heading + f" {'apart':>6}" * apart)
     good = True
     for case in CASES:
-        alone, together = [], []
+        alone, together, separate = [], [], []
         for _ in range(runs):
             alone.append(run(kasuri, case.text, 1, folder))
             together.append(run(kasuri, case.text, threads, folder))
+            if apart:
+                separate.append(run_apart(kasuri, case.text, threads, folder))
         if any(ran.result != alone[0].result for ran in alone + together):
             raise SystemExit(f"{case.title}: {threads} threads give another result than one")
         one, many = (statistics.median(ran.seconds for ran in all_of) for all_of in (alone, together))
@@ -185,8 +200,10 @@ def speed_up(kasuri: str, threads: int, runs: int, folder: pathlib.Path) -> bool
         met = (must is None or one / many >= must) and many <= (case.seconds or many) and megabytes <= (case.megabytes or megabytes)
         good &= met
         asked = "" if must is None else f"{must:.1f}"
+        machine = f" {threads * one / statistics.median(separate):6.2f}" if apart else ""
         print(
-            f"{case.title:62} {one:9.2f} {many:10.2f} {one / many:6.2f} {asked:>5} {megabytes:6.0f}  {'' if met else 'MUST NOT MET'}",
+            f"{case.title:62} {one:9.2f} {many:10.2f} {one / many:6.2f} {asked:>5} {megabytes:6.0f}{machine}",
+            "" if met else " MUST NOT MET",
             flush=True,
         )
     return good
@@ -226,9 +243,14 @@ def main() -> int:
     parser.add_argument("--kasuri", required=True, help="the kasuri command, built for speed")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads (default: one for each core)")
     parser.add_argument("--runs", type=int, default=3, help="runs a case and number of threads (3)")
+    parser.add_argument(
+        "--apart",
+        action="store_true",
+        help="also measure what as many runs of one thread gain side by side: they share the machine's memory and nothing else",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
-        good = speed_up(arguments.kasuri, arguments.threads, arguments.runs, pathlib.Path(folder))
+        good = speed_up(arguments.kasuri, arguments.threads, arguments.runs, pathlib.Path(folder), apart=arguments.apart)
         good &= growth(arguments.kasuri, arguments.runs, pathlib.Path(folder))
     return 0 if good else 1
 
