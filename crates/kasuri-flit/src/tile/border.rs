@@ -239,7 +239,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn put_mail(&mut self, cycles: Range<u64>) {
         let mut due = std::mem::take(&mut self.in_flight.border.due);
         for now in cycles {
-            // All blocks at once: what is fetched ahead does not end with each of them.
+            // One list for all blocks: the first flits of a list come without what is fetched ahead.
             for block in self.in_flight.border.blocks.clone() {
                 self.in_flight.arrivals.take(now, block, &mut due);
             }
@@ -257,7 +257,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.in_flight.border.due = due;
     }
 
-    /// Fetches what mailing later ones of these flits will look at: first the slot, then of a head the queue, then the packet.
+    /// Fetches what mailing later ones of these flits will look at: first the slot, then of a head the queue, then of a head the packet's
+    /// record, which goes with it, of others the gap before them, and of a tail what freeing the packet's number asks for.
     #[inline(always)]
     fn prefetch_leaving(&self, due: &[u32]) {
         let border = &self.in_flight.border;
@@ -272,7 +273,6 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         if let Some(&slot) = due.get(PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
-            // The record goes with the head.
             match leaving.left {
                 0 => self.packets.prefetch(self.layout.input_slot(slot).queue.front()),
                 _ => self.packets.prefetch_gap(leaving.gaps, leaving.packet, leaving.index),
@@ -339,6 +339,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
+    /// Takes what has come from one tile, and leaves the mail empty.
     fn open_mail(&mut self, mail: &mut Mail) {
         let (mut asides, mut long_gaps, mut heads) = (mail.asides.drain(..), mail.long_gaps.drain(..), 0);
         let mut first = EndOfCycle::default();
