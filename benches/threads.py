@@ -249,6 +249,10 @@ def main() -> int:
         help="also measure what as many runs of one thread gain side by side: they share the machine's memory and nothing else",
     )
     arguments = parser.parse_args()
+    if shutil.which(arguments.kasuri) is None:
+        parser.error(f"--kasuri {arguments.kasuri}: no such program; `cargo build --release --package kasuri` makes target/release/kasuri")
+    if arguments.threads < 1 or arguments.runs < 1:
+        parser.error(f"--threads {arguments.threads} --runs {arguments.runs}: both must be at least 1")
     with tempfile.TemporaryDirectory(prefix="kasuri-bench-") as folder:
         good = speed_up(arguments.kasuri, arguments.threads, arguments.runs, pathlib.Path(folder), apart=arguments.apart)
         good &= growth(arguments.kasuri, arguments.runs, pathlib.Path(folder))
