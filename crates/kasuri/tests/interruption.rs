@@ -69,11 +69,7 @@ impl Folder {
 
     /// Runs with at most so many KiB of address space.
     fn run_within(&self, kib: u64, threads: &str) -> Output {
-        let command = self.command(&["--jobs", "1", "--threads", threads]);
-        let words = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", &kib.to_string()];
-        let mut limited = Command::new("sh");
-        limited.args(words).arg(command.get_program()).args(command.get_args());
-        limited.output().unwrap()
+        within(kib, &self.command(&["--jobs", "1", "--threads", threads]))
     }
 
     fn wait_for(&self, finished: usize) {
@@ -235,6 +231,20 @@ fn a_run_on_two_threads_is_cut_short_in_its_middle_as_one_on_one_thread_is() {
     assert!(left.iter().all(|files| *files == left[0]), "on two threads other files are left than on one");
 }
 
+/// What a command does with at most so many KiB of address space.
+fn within(kib: u64, command: &Command) -> Output {
+    let words = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", &kib.to_string()];
+    Command::new("sh").args(words).arg(command.get_program()).args(command.get_args()).output().unwrap()
+}
+
+/// The least memory, in steps of some KiB, in which the program begins at all: below it the loader and Rust's own start end it, before any
+/// of its code runs.
+fn least_memory() -> u64 {
+    let mut version = Command::new(env!("CARGO_BIN_EXE_kasuri"));
+    version.arg("--version");
+    (16_000..200_000).step_by(500).find(|&kib| within(kib, &version).status.success()).expect("the program begins in 200 MB")
+}
+
 /// Small networks whose runs are long, so that they come first, and one that needs more memory than there is.
 const LARGE: &str = r#"
 [network]
@@ -273,7 +283,7 @@ fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
         let folder = Folder::of(LARGE);
         // More and more, until all fits: memory runs out in one place after the other.
         let (mut short, mut kept) = (0, Vec::new());
-        for kib in (32_000..2_000_000).step_by(8_000) {
+        for kib in (least_memory()..2_000_000).step_by(8_000) {
             let output = folder.run_within(kib, threads);
             if output.status.success() {
                 break;
