@@ -1,6 +1,7 @@
 //! Where the ports of a tile's routers and terminals lie in its address space.
 
 use super::NONE;
+use super::crossings::Crossings;
 use super::share::{Partition, Share};
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
@@ -12,8 +13,9 @@ use std::sync::Arc;
 /// A block holds at least this many slots, however small the tile: those of the widest routers of the vector layout.
 const LEAST_BLOCK_SHIFT: u32 = 8;
 
-/// The port addresses of a tile: its routers', its terminals', and behind them one for each port with a channel that leaves the tile or
-/// comes from another.
+/// The port addresses of a tile: its routers', its terminals', and behind them one for each channel that leaves the tile or comes from another.
+/// In the wheel of flits an address behind the terminals' stands for the far end of a channel that leaves, in that of credits for the far end
+/// of one that comes.
 pub(crate) struct Addresses {
     pub(crate) share: Share,
     /// By router of the network: its number in its tile.
@@ -21,28 +23,25 @@ pub(crate) struct Addresses {
     pub(super) router_port: Vec<u32>,
     pub(super) slots_of_routers: u64,
     pub(crate) first_terminal_port: u32,
-    /// Ports of routers and terminals at the border, ascending, and the address that stands for the first one's far end.
-    pub(super) border: Vec<u32>,
+    /// The first address behind the terminals' that stands for a far end.
     pub(super) first_border_port: u32,
     pub(crate) ports: u32,
     pub(crate) block_shift: u32,
 }
 
 impl Addresses {
-    /// The addresses of each tile of a network.
+    /// The addresses of each tile of a network, and the channels between them.
     ///
     /// # Errors
     /// They are more than 32-bit numbers name.
-    pub(super) fn of_tiles<L: RouterLayout>(network: &Network, partition: &Partition) -> Result<Vec<Self>, Refusal> {
+    pub(super) fn of_tiles<L: RouterLayout>(network: &Network, partition: &Partition) -> Result<(Vec<Self>, Vec<Arc<Crossings>>), Refusal> {
         let mut tiles =
             partition.shares.iter().map(|share| Self::inner::<L>(network, share, &partition.own_number)).collect::<Result<Vec<_>, _>>()?;
-        if tiles.len() > 1 {
-            add_borders(network, partition, &mut tiles);
+        let crossings = Crossings::of_tiles(network, partition, &tiles);
+        for (tile, number) in tiles.iter_mut().zip(0..) {
+            tile.place_border::<L>(number, &crossings)?;
         }
-        for tile in &mut tiles {
-            tile.place_border::<L>()?;
-        }
-        Ok(tiles)
+        Ok((tiles, crossings))
     }
 
     /// Gives every router a range of port addresses within one block, then the terminals, starting at a block of their own.
@@ -75,22 +74,24 @@ impl Addresses {
             router_port,
             slots_of_routers,
             first_terminal_port: first_terminal_port as u32,
-            border: Vec::new(),
             first_border_port: ports as u32,
             ports: ports as u32,
             block_shift,
         })
     }
 
-    /// Gives the ports at the border their addresses, starting at a block of their own.
-    fn place_border<L: RouterLayout>(&mut self) -> Result<(), Refusal> {
-        if self.border.is_empty() {
+    /// Gives the channels at the border of this tile, which has this number, their addresses, starting at a block of their own.
+    fn place_border<L: RouterLayout>(&mut self, number: u32, crossings: &[Arc<Crossings>]) -> Result<(), Refusal> {
+        let sections = |is_own: &dyn Fn(&Crossings) -> bool| -> u64 {
+            crossings.iter().filter(|crossing| is_own(crossing)).map(|crossing| u64::from(crossing.ports_of_section::<L>())).sum()
+        };
+        let border = sections(&|crossing| crossing.from == number).max(sections(&|crossing| crossing.to == number));
+        if border == 0 {
             return Ok(());
         }
         let first = u64::from(self.ports).next_multiple_of(1 << (self.block_shift - L::Mask::SHIFT));
-        let ports = first + self.border.len() as u64;
-        check::<L>(ports)?;
-        (self.first_border_port, self.ports) = (first as u32, ports as u32);
+        check::<L>(first + border)?;
+        (self.first_border_port, self.ports) = (first as u32, (first + border) as u32);
         Ok(())
     }
 
@@ -106,11 +107,6 @@ impl Addresses {
             Endpoint::Terminal(terminal) => self.first_terminal_port + terminal.0 - self.share.terminals.start,
         }
     }
-
-    /// The address that stands for the far end of a port at the border.
-    pub(super) fn far_end(&self, port: u32) -> u32 {
-        self.first_border_port + self.border.binary_search(&port).expect("the port is at the border") as u32
-    }
 }
 
 fn check<L: RouterLayout>(ports: u64) -> Result<(), Refusal> {
@@ -120,19 +116,4 @@ fn check<L: RouterLayout>(ports: u64) -> Result<(), Refusal> {
     }
     let reason = format!("the flit engine names at most 2^32 virtual channels; this network has {ports} ports of {}", 1 << shift);
     Err(Refusal::new("network", reason))
-}
-
-/// Finds the ports at the tiles' borders.
-fn add_borders(network: &Network, partition: &Partition, tiles: &mut [Addresses]) {
-    for channel in (0..network.channel_count()).map(kasuri_network::id::ChannelId) {
-        if let Some([from, to]) = partition.crossing(network, channel) {
-            let (source, destination) = (tiles[from].port_of(network.source(channel)), tiles[to].port_of(network.destination(channel)));
-            tiles[from].border.push(source);
-            tiles[to].border.push(destination);
-        }
-    }
-    for tile in tiles {
-        tile.border.sort_unstable();
-        tile.border.dedup();
-    }
 }

@@ -5,19 +5,22 @@
 //! addresses is put into mail for the tiles that own the far ends ([`Tile::put_mail`]). Between windows the mail is handed over, and each tile
 //! takes what has come for it before it goes on ([`Tile::take_mail`]). Nothing arrives earlier than a window after it was posted, so
 //! nothing comes late.
+//!
+//! Both tiles number the channels between them in the same order ([`Crossings`]), that of the ports of the tile that takes the mail: credits
+//! and most flits cross as words of 64 bits, as they stand in the wheel, and are posted there one beside the other.
 
-use super::share::Partition;
+use super::crossings::{Crossings, GROUP_SHIFT, IN_GROUP};
 use crate::edge::Tag;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::addresses::Addresses;
 use crate::tile::packets::{Gaps, usual_gap};
-use crate::tile::wheel::Wheel;
-use crate::tile::{InFlight, NONE, Packet, Tile};
+use crate::tile::wheel::{Wheel, addresses_of};
+use crate::tile::{InFlight, Links, NONE, Packet, Tile};
 use kasuri_network::memory::Column;
-use kasuri_network::network::Endpoint;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Flits that are fetched ahead of their turn.
 const PREFETCH_DISTANCE: usize = 24;
@@ -25,37 +28,23 @@ const PREFETCH_DISTANCE: usize = 24;
 /// Heads whose records are fetched ahead of their turn.
 const PREFETCH_HEADS: usize = 8;
 
-/// The far end of a channel or virtual channel, in another tile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FarEnd {
-    pub(crate) tile: u32,
-    /// Its slot there, the first if it is a channel's.
-    pub(crate) slot: u32,
-    /// The slot there that stands for this end, again the first.
-    border: u32,
-}
+/// Words that are fetched ahead of their turn.
+const PREFETCH_WORDS: usize = 3;
 
-impl FarEnd {
-    /// No channel.
-    const NOWHERE: Self = Self { tile: NONE, slot: NONE, border: NONE };
-
-    /// The far end of a channel, for a tile that has the other.
-    pub(super) fn of<L: RouterLayout>(end: Endpoint, partition: &Partition, tiles: &[Addresses]) -> Self {
-        let tile = partition.tile_of(end);
-        let port = tiles[tile].port_of(end);
-        Self { tile: tile as u32, slot: port << L::Mask::SHIFT, border: tiles[tile].far_end(port) << L::Mask::SHIFT }
-    }
-}
-
-/// Where the flits of a slot go, and the packet of which flits leave by it: one record, because each flit asks for both.
+/// The packet of which flits leave by a slot.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
-    to: FarEnd,
     packet: u32,
     /// Flits that have left, and that have not.
     index: u16,
     left: u16,
-    gaps: Gaps,
+}
+
+/// For whom a word of slots stands, and its number among those that stand for the same tile.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    tile: u32,
+    word: u32,
 }
 
 /// The packet of which flits come.
@@ -65,13 +54,12 @@ struct Coming {
     gaps: Gaps,
 }
 
-/// A head that crosses, or a flit with another gap before it than the usual one. The mail is written by one processor core and read by another, so it is kept
-/// small.
+/// A head that crosses, or a flit with another gap before it than the usual one. The mail is written by one processor core and read by
+/// another, so it is kept small.
 #[derive(Clone, Copy, Debug)]
 struct CrossingFlit {
-    /// The slot that it goes to, and the one that stands for where it comes from.
-    slot: u32,
-    border: u32,
+    /// The number of its slot among those of the channels between the two tiles.
+    number: u32,
     /// Its number within its packet; [`HEAD_WITH_ASIDES`]: a head, and the next of the mail's asides belong to its packet.
     index: u16,
     /// Cycles between its injection and that of the one before; [`LONG_GAP`]: the next of the mail's long gaps.
@@ -98,6 +86,13 @@ struct Asides {
     origin: (Option<u64>, bool),
 }
 
+/// A word of the wheel: which one of those of the channels between the two tiles, and a bit for each event.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    number: u32,
+    bits: u64,
+}
+
 /// A cycle of arrival (its low 32 bits), and where what arrives then ends in each list of the mail.
 #[derive(Clone, Copy, Debug, Default)]
 struct EndOfCycle {
@@ -112,15 +107,14 @@ struct EndOfCycle {
 pub(crate) struct Mail {
     cycles: Vec<EndOfCycle>,
     flits: Vec<CrossingFlit>,
-    /// Slots of all other flits, which have the usual gap before them.
-    followers: Vec<u32>,
+    /// All other flits, which have the usual gap before them.
+    followers: Vec<Word>,
     /// By heads among the flits, in their order.
     packets: Vec<Packet>,
     /// By heads that have any.
     asides: Vec<Asides>,
     long_gaps: Vec<u32>,
-    /// Slots.
-    credits: Vec<u32>,
+    credits: Vec<Word>,
 }
 
 impl Mail {
@@ -143,48 +137,89 @@ pub(crate) struct Border {
     first_slot: u32,
     /// Blocks of the wheels.
     blocks: Range<u32>,
-    /// By slot: what leaves by it, and the packet that comes.
+    /// By slot: the packet that leaves by it, and what is known of its gaps.
     leaving: Column<Leaving>,
+    leaving_gaps: Column<Gaps>,
+    /// By word of slots: where its flits go, and its credits.
+    flits_to: Column<Place>,
+    credits_to: Column<Place>,
+    /// By tile from which channels come, the first of its slots in `coming`: by slot, the packet that comes.
+    first_coming: Vec<u32>,
     coming: Column<Coming>,
-    /// By port: the tile to which its credits go, and their first slot there.
-    credits_to: Column<(u32, u32)>,
+    /// The channels to each tile, and from it.
+    channels_to: Vec<Arc<Crossings>>,
+    channels_from: Vec<Arc<Crossings>>,
     /// Mail by the tile that it is for, and by the tile from which it has come.
     pub(crate) leaving_mail: Vec<Mail>,
     pub(crate) incoming_mail: Vec<Mail>,
-    /// What is due in a cycle; memory to use.
+    /// What is due in a cycle, as words and slot by slot; memory to use.
+    due_words: Vec<Word>,
     due: Vec<u32>,
 }
 
 impl Border {
-    /// The border of one of `tiles` tiles, before anything is connected.
-    pub(super) fn new<L: RouterLayout>(addresses: &Addresses, tiles: usize) -> Self {
-        let (shift, ports) = (L::Mask::SHIFT, addresses.border.len());
-        let first_slot = addresses.first_border_port << shift;
+    /// The border of one of `tiles` tiles, the one of this number.
+    pub(super) fn new<L: RouterLayout>(addresses: &Addresses, crossings: &[Arc<Crossings>], number: u32, tiles: usize) -> Self {
+        let (shift, first_port) = (L::Mask::SHIFT, addresses.first_border_port);
+        let slots = ((addresses.ports - first_port) as usize) << shift;
+        let first_slot = first_port << shift;
         let end = ((u64::from(addresses.ports) << shift).div_ceil(1 << addresses.block_shift)) as u32;
-        let blocks = if ports == 0 { 0..0 } else { first_slot >> addresses.block_shift..end };
+        let blocks = if slots == 0 { 0..0 } else { first_slot >> addresses.block_shift..end };
+        let none = Arc::new(Crossings::none());
+        let (mut channels_to, mut channels_from) = (vec![Arc::clone(&none); tiles], vec![none; tiles]);
+        for crossing in crossings {
+            if crossing.from == number {
+                channels_to[crossing.to as usize] = Arc::clone(crossing);
+            } else if crossing.to == number {
+                channels_from[crossing.from as usize] = Arc::clone(crossing);
+            }
+        }
+        let slots_of = |channels: &Arc<Crossings>| channels.ports_of_section::<L>() << shift;
+        let (mut coming, mut first_coming) = (0, Vec::with_capacity(tiles));
+        for channels in &channels_from {
+            first_coming.push(coming);
+            coming += slots_of(channels);
+        }
         Self {
             first_slot,
             blocks,
-            leaving: Column::filled(ports << shift, Leaving { to: FarEnd::NOWHERE, packet: NONE, index: 0, left: 0, gaps: Gaps::Usual }),
-            coming: Column::filled(ports << shift, Coming { packet: NONE, gaps: Gaps::Usual }),
-            credits_to: Column::filled(ports, (NONE, NONE)),
+            leaving: Column::filled(slots, Leaving { packet: NONE, index: 0, left: 0 }),
+            leaving_gaps: Column::filled(slots, Gaps::Usual),
+            flits_to: places(channels_to.iter().map(slots_of)),
+            credits_to: places(channels_from.iter().map(slots_of)),
+            first_coming,
+            coming: Column::filled(coming as usize, Coming { packet: NONE, gaps: Gaps::Usual }),
+            channels_to,
+            channels_from,
             leaving_mail: (0..tiles).map(|_| Mail::default()).collect(),
             incoming_mail: (0..tiles).map(|_| Mail::default()).collect(),
+            due_words: Vec::new(),
             due: Vec::new(),
         }
     }
 
-    /// The place of a slot's port among those of the border.
-    #[inline(always)]
-    fn port_of<L: RouterLayout>(&self, slot: u32) -> u32 {
-        (slot - self.first_slot) >> L::Mask::SHIFT
+    /// Leads the flits and the credits of the tile's own ports that cross the border to the addresses of their far ends.
+    pub(super) fn connect<L: RouterLayout>(&self, links: &mut Column<Links>) {
+        let mut first = self.first_slot;
+        for channels in &self.channels_to {
+            for (position, &port) in (0..).zip(channels.of_flits.source.iter()) {
+                links[port].flit_link = first + (position << L::Mask::SHIFT);
+            }
+            first += channels.ports_of_section::<L>() << L::Mask::SHIFT;
+        }
+        first = self.first_slot;
+        for channels in &self.channels_from {
+            for (position, &port) in (0..).zip(channels.of_credits.destination.iter()) {
+                links[port].credit_link = first + (position << L::Mask::SHIFT);
+            }
+            first += channels.ports_of_section::<L>() << L::Mask::SHIFT;
+        }
     }
 
-    /// A credit leaves the tile.
+    /// Where the word of a slot of the border goes.
     #[inline(always)]
-    fn mail_credit<L: RouterLayout>(&mut self, slot: u32) {
-        let (tile, first) = self.credits_to[self.port_of::<L>(slot)];
-        self.leaving_mail[tile as usize].credits.push(first + (slot & (L::Mask::BITS - 1)));
+    fn place(&self, places: &Column<Place>, slot: u32) -> Place {
+        places[(slot - self.first_slot) >> GROUP_SHIFT]
     }
 
     /// Has no mail come?
@@ -196,21 +231,18 @@ impl Border {
     pub(crate) fn packets_in_mail(&self) -> u64 {
         self.incoming_mail.iter().map(|mail| mail.packets.len() as u64).sum()
     }
+}
 
-    /// The flits of a port go to another tile, by this address for its far end. Returns the address.
-    pub(super) fn leads_to<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        for vc in 0..L::Mask::BITS {
-            let to = FarEnd { slot: far.slot + vc, border: far.border + vc, ..far };
-            self.leaving[(port << L::Mask::SHIFT) - self.first_slot + vc].to = to;
-        }
-        port
-    }
+/// By word: where it goes, given the slots that stand for each tile in turn.
+fn places(slots: impl Iterator<Item = u32>) -> Column<Place> {
+    let words = |slots: u32| slots >> GROUP_SHIFT;
+    (0..).zip(slots).flat_map(|(tile, slots)| (0..words(slots)).map(move |word| Place { tile, word })).collect()
+}
 
-    /// The credits of a port go to another tile, by this address for its far end. Returns the address.
-    pub(super) fn comes_from<L: RouterLayout>(&mut self, port: u32, far: FarEnd) -> u32 {
-        self.credits_to[port - (self.first_slot >> L::Mask::SHIFT)] = (far.tile, far.slot);
-        port
-    }
+/// The slot of this number among those of some ports.
+#[inline(always)]
+fn slot_of<L: RouterLayout>(ports: &Column<u32>, number: u32) -> u32 {
+    ports[number >> L::Mask::SHIFT] << L::Mask::SHIFT | number & (L::Mask::BITS - 1)
 }
 
 impl<L: RouterLayout> Tile<'_, L> {
@@ -218,43 +250,70 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// one's number.
     pub(crate) fn behind(&self, tile: u32, slot: u32) -> (u32, u32) {
         let border = &self.in_flight.border;
-        if slot < border.first_slot || border.leaving.is_empty() {
-            return (tile, slot);
-        }
-        let far = border.leaving[slot - border.first_slot].to;
-        (far.tile, far.slot)
+        self.far_slot(tile, slot, &border.flits_to, |to| &border.channels_to[to].of_flits.destination)
     }
 
     /// The tile and the slot to which credits go that are posted for a slot.
     pub(crate) fn upstream_of(&self, tile: u32, slot: u32) -> (u32, u32) {
         let border = &self.in_flight.border;
-        if slot < border.first_slot || border.credits_to.is_empty() {
+        self.far_slot(tile, slot, &border.credits_to, |to| &border.channels_from[to].of_credits.source)
+    }
+
+    /// The slot itself, or the one that it stands for in another tile; `ports` are those of that tile.
+    fn far_slot<'b>(&self, tile: u32, slot: u32, to: &Column<Place>, ports: impl Fn(usize) -> &'b Column<u32>) -> (u32, u32) {
+        let border = &self.in_flight.border;
+        if slot < border.first_slot || to.is_empty() {
             return (tile, slot);
         }
-        let (to, first) = border.credits_to[border.port_of::<L>(slot)];
-        (to, first + (slot & (L::Mask::BITS - 1)))
+        let place = border.place(to, slot);
+        let number = place.word << GROUP_SHIFT | slot & IN_GROUP;
+        (place.tile, slot_of::<L>(ports(place.tile as usize), number))
     }
 
     /// Puts what arrives in other tiles in these cycles into the mail.
     pub(crate) fn put_mail(&mut self, cycles: Range<u64>) {
-        let mut due = std::mem::take(&mut self.in_flight.border.due);
         for now in cycles {
-            // One list for all blocks: the first flits of a list come without what is fetched ahead.
-            for block in self.in_flight.border.blocks.clone() {
-                self.in_flight.arrivals.take(now, block, &mut due);
-            }
-            for position in 0..due.len() {
-                self.prefetch_leaving(&due[position..]);
-                self.mail_flit(due[position]);
-            }
-            due.clear();
+            self.put_flits(now);
             let InFlight { credits, border, .. } = &mut self.in_flight;
+            let first = border.first_slot >> GROUP_SHIFT;
             for block in border.blocks.clone() {
-                credits.take_each(now, block, |slot| border.mail_credit::<L>(slot));
+                credits.take_words(now, block, |word, bits| {
+                    let to = border.credits_to[word - first];
+                    border.leaving_mail[to.tile as usize].credits.push(Word { number: to.word, bits });
+                });
             }
             border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
         }
-        self.in_flight.border.due = due;
+    }
+
+    /// Puts the flits that arrive in other tiles in a cycle into the mail.
+    fn put_flits(&mut self, now: u64) {
+        let InFlight { arrivals, border, .. } = &mut self.in_flight;
+        let (mut words, mut due) = (std::mem::take(&mut border.due_words), std::mem::take(&mut border.due));
+        // One list for all blocks: the first flits of a list come without what is fetched ahead.
+        for block in border.blocks.clone() {
+            arrivals.take_words(now, block, |number, bits| {
+                words.push(Word { number, bits });
+                due.extend(addresses_of(number, bits));
+            });
+        }
+        let first = border.first_slot >> GROUP_SHIFT;
+        let mut position = 0;
+        for word in words.drain(..) {
+            let to = self.in_flight.border.flits_to[word.number - first];
+            let mut followers = 0;
+            for slot in addresses_of(word.number, word.bits) {
+                self.prefetch_leaving(&due[position..]);
+                followers |= u64::from(self.mail_flit(slot, to)) << (slot & IN_GROUP);
+                position += 1;
+            }
+            if followers != 0 {
+                self.in_flight.border.leaving_mail[to.tile as usize].followers.push(Word { number: to.word, bits: followers });
+            }
+        }
+        due.clear();
+        let border = &mut self.in_flight.border;
+        (border.due_words, border.due) = (words, due);
     }
 
     /// Fetches what mailing later ones of these flits will look at: first the slot, then of a head the queue, then of a head the packet's
@@ -263,7 +322,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     fn prefetch_leaving(&self, due: &[u32]) {
         let border = &self.in_flight.border;
         if let Some(&slot) = due.get(3 * PREFETCH_DISTANCE) {
-            prefetch_across(&border.leaving[slot - border.first_slot]);
+            prefetch(&border.leaving[slot - border.first_slot]);
         }
         if let Some(&slot) = due.get(2 * PREFETCH_DISTANCE) {
             let leaving = border.leaving[slot - border.first_slot];
@@ -275,7 +334,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let leaving = border.leaving[slot - border.first_slot];
             match leaving.left {
                 0 => self.packets.prefetch(self.layout.input_slot(slot).queue.front()),
-                _ => self.packets.prefetch_gap(leaving.gaps, leaving.packet, leaving.index),
+                _ => self.packets.prefetch_gap(border.leaving_gaps[slot - border.first_slot], leaving.packet, leaving.index),
             }
             if leaving.left == 1 {
                 self.packets.prefetch_end(leaving.packet);
@@ -283,32 +342,33 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
-    /// A flit leaves the tile, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
-    fn mail_flit(&mut self, slot: u32) {
-        let border = &self.in_flight.border;
-        let own = slot - border.first_slot;
-        let far = border.leaving[own].to;
-        let head = if border.leaving[own].left == 0 { self.mail_record(slot, far.tile) } else { 0 };
+    /// A flit leaves the tile by a slot, with its packet's record if it is the head. The tail lets go of what the tile knows of the packet.
+    /// Returns whether it goes as a bit of a word: it is no head, and has the usual gap before it.
+    #[inline(always)]
+    fn mail_flit(&mut self, slot: u32, to: Place) -> bool {
+        let own = slot - self.in_flight.border.first_slot;
+        let head = if self.in_flight.border.leaving[own].left == 0 { self.mail_record(slot, to.tile) } else { 0 };
         let border = &mut self.in_flight.border;
-        let mail = &mut border.leaving_mail[far.tile as usize];
         let leaving = &mut border.leaving[own];
         let (packet, index) = (leaving.packet, leaving.index);
         leaving.index += 1;
         leaving.left -= 1;
         let is_tail = leaving.left == 0;
-        let gap = self.packets.gap(&mut leaving.gaps, packet, index);
-        if index > 0 && gap == usual_gap(index) {
-            mail.followers.push(far.slot);
-        } else {
+        let gap = self.packets.gap(&mut border.leaving_gaps[own], packet, index);
+        let follows = index > 0 && gap == usual_gap(index);
+        if !follows {
+            let mail = &mut border.leaving_mail[to.tile as usize];
             if gap >= LONG_GAP {
                 mail.long_gaps.push(gap);
             }
             let index = if index == 0 { head } else { index };
-            mail.flits.push(CrossingFlit { slot: far.slot, border: far.border, index, gap: gap.min(LONG_GAP) as u16 });
+            let number = to.word << GROUP_SHIFT | slot & IN_GROUP;
+            mail.flits.push(CrossingFlit { number, index, gap: gap.min(LONG_GAP) as u16 });
         }
         if is_tail {
             self.packets.forget(packet);
         }
+        follows
     }
 
     /// The record of the packet that is first in a slot's queue goes to another tile. Returns what stands in the place of its head's index.
@@ -320,8 +380,9 @@ impl<L: RouterLayout> Tile<'_, L> {
         let border = &mut self.in_flight.border;
         let mail = &mut border.leaving_mail[to as usize];
         mail.packets.push(record);
-        let leaving = &mut border.leaving[slot - border.first_slot];
-        *leaving = Leaving { to: leaving.to, packet, index: 0, left: record.flits, gaps: record.gaps };
+        let own = slot - border.first_slot;
+        border.leaving[own] = Leaving { packet, index: 0, left: record.flits };
+        border.leaving_gaps[own] = record.gaps;
         self.packets.hand_over(packet);
         if asides == Asides::default() {
             return 0;
@@ -333,37 +394,46 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Takes what has come from other tiles.
     pub(crate) fn take_mail(&mut self) {
         for from in 0..self.in_flight.border.incoming_mail.len() {
-            let mut mail = std::mem::take(&mut self.in_flight.border.incoming_mail[from]);
-            self.open_mail(&mut mail);
+            let border = &mut self.in_flight.border;
+            if border.incoming_mail[from].is_empty() {
+                continue;
+            }
+            let mut mail = std::mem::take(&mut border.incoming_mail[from]);
+            self.open_mail(&mut mail, from);
             self.in_flight.border.incoming_mail[from] = mail;
         }
     }
 
     /// Takes what has come from one tile, and leaves the mail empty.
-    fn open_mail(&mut self, mail: &mut Mail) {
+    fn open_mail(&mut self, mail: &mut Mail, from: usize) {
+        let border = &self.in_flight.border;
+        let (flits, credits) = (Arc::clone(&border.channels_from[from]), Arc::clone(&border.channels_to[from]));
+        let (inputs, outputs) = (&flits.of_flits.destination, &credits.of_credits.source);
+        let first_coming = border.first_coming[from];
         let (mut asides, mut long_gaps, mut heads) = (mail.asides.drain(..), mail.long_gaps.drain(..), 0);
         let mut first = EndOfCycle::default();
         for end in mail.cycles.drain(..) {
             for position in first.flits..end.flits {
-                self.prefetch_coming(&mail.flits[position..], end.time);
+                self.prefetch_coming(&mail.flits[position..], inputs, first_coming, end.time);
                 let flit = mail.flits[position];
+                let (slot, own) = (slot_of::<L>(inputs, flit.number), first_coming + flit.number);
                 if flit.is_head() {
                     if let Some(later) = mail.packets.get(heads + PREFETCH_HEADS) {
                         prefetch_across(later);
                     }
                     let asides = (flit.index == HEAD_WITH_ASIDES).then(|| asides.next().expect("they come with the head"));
-                    self.take_head(flit, &mail.packets[heads], &asides.unwrap_or_default());
+                    let packet = self.take_head(slot, &mail.packets[heads], &asides.unwrap_or_default());
+                    self.in_flight.border.coming[own] = Coming { packet, gaps: mail.packets[heads].gaps };
                     heads += 1;
                 }
-                let own = flit.border - self.in_flight.border.first_slot;
                 let gap = if u32::from(flit.gap) < LONG_GAP { flit.gap.into() } else { long_gaps.next().expect("it stands apart") };
                 let index = if flit.is_head() { 0 } else { flit.index };
                 let coming = &mut self.in_flight.border.coming[own];
                 self.packets.set_gap(&mut coming.gaps, coming.packet, index, gap);
-                self.in_flight.arrivals.post(end.time, flit.slot);
+                self.in_flight.arrivals.post(end.time, slot);
             }
-            post_all(&mut self.in_flight.arrivals, end.time, &mail.followers[first.followers..end.followers]);
-            post_all(&mut self.in_flight.credits, end.time, &mail.credits[first.credits..end.credits]);
+            post_words::<L>(&mut self.in_flight.arrivals, end.time, inputs, &mail.followers[first.followers..end.followers]);
+            post_words::<L>(&mut self.in_flight.credits, end.time, outputs, &mail.credits[first.credits..end.credits]);
             first = end;
         }
         mail.flits.clear();
@@ -372,54 +442,53 @@ impl<L: RouterLayout> Tile<'_, L> {
         mail.credits.clear();
     }
 
-    /// A head comes: its packet gets a number here.
+    /// A head comes: its packet gets a number here, which is returned.
     #[inline(always)]
-    fn take_head(&mut self, flit: CrossingFlit, record: &Packet, asides: &Asides) {
+    fn take_head(&mut self, slot: u32, record: &Packet, asides: &Asides) -> u32 {
         self.packets.prefetch_place(PREFETCH_HEADS);
         let packet = self.packets.store(*record, asides.tag);
         self.packets.origins.note(packet, asides.origin);
-        self.join_queue(flit.slot, packet);
-        let border = &mut self.in_flight.border;
-        border.coming[flit.border - border.first_slot] = Coming { packet, gaps: record.gaps };
+        self.join_queue(slot, packet);
         if !record.gaps.are_usual() {
             self.packets.begin_gaps(packet);
         }
+        packet
     }
 
     /// Fetches what taking later ones of these flits will look at: first the slots, then the packet.
     #[inline(always)]
-    fn prefetch_coming(&mut self, flits: &[CrossingFlit], time: u32) {
+    fn prefetch_coming(&mut self, flits: &[CrossingFlit], inputs: &Column<u32>, first_coming: u32, time: u32) {
         if let Some(flit) = flits.get(PREFETCH_DISTANCE) {
             // Of the last flits of a cycle the wrong place is fetched: those after them arrive in the next one.
-            self.in_flight.arrivals.prefetch_post(time, flit.slot);
+            self.in_flight.arrivals.prefetch_post(time, slot_of::<L>(inputs, flit.number));
         }
         let border = &self.in_flight.border;
         if let Some(flit) = flits.get(4 * PREFETCH_DISTANCE) {
             prefetch(flit);
         }
         if let Some(flit) = flits.get(2 * PREFETCH_DISTANCE) {
-            prefetch(&border.coming[flit.border - border.first_slot]);
+            prefetch(&border.coming[first_coming + flit.number]);
             if flit.is_head() {
-                self.layout.prefetch_input(flit.slot);
+                self.layout.prefetch_input(slot_of::<L>(inputs, flit.number));
             }
         }
         if let Some(flit) = flits.get(PREFETCH_DISTANCE)
             && !flit.is_head()
         {
             // Of a packet whose head is in the same mail, the wrong place is fetched: the one before is still noted as coming.
-            let coming = border.coming[flit.border - border.first_slot];
+            let coming = border.coming[first_coming + flit.number];
             self.packets.prefetch_gap(coming.gaps, coming.packet, flit.index);
         }
     }
 }
 
-/// Posts an event for each of these slots.
+/// Posts an event for each bit of these words, which stand for slots of these ports.
 #[inline(always)]
-fn post_all(wheel: &mut impl Wheel, time: u32, slots: &[u32]) {
-    for (position, &slot) in slots.iter().enumerate() {
-        if let Some(&later) = slots.get(position + PREFETCH_DISTANCE) {
-            wheel.prefetch_post(time, later);
+fn post_words<L: RouterLayout>(wheel: &mut L::Wheel, time: u32, ports: &Column<u32>, words: &[Word]) {
+    for (position, word) in words.iter().enumerate() {
+        if let Some(later) = words.get(position + PREFETCH_WORDS) {
+            wheel.prefetch_post(time, slot_of::<L>(ports, later.number << GROUP_SHIFT));
         }
-        wheel.post(time, slot);
+        addresses_of(word.number, word.bits).for_each(|number| wheel.post(time, slot_of::<L>(ports, number)));
     }
 }

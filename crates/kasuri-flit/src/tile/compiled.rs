@@ -1,6 +1,7 @@
 //! What is worked out of a scenario before anything is made.
 
 use super::addresses::Addresses;
+use super::crossings::Crossings;
 use super::delays::Delays;
 use super::share::{Partition, Share};
 use crate::edge;
@@ -21,6 +22,7 @@ use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::Routing;
+use std::sync::Arc;
 
 /// The state of so many slots lies in the near caches, about 100 bytes each.
 const NEAR_SLOTS: u64 = 1 << 13;
@@ -98,6 +100,7 @@ pub(crate) struct Compiled {
     pub(crate) partition: Partition,
     /// By tile.
     pub(crate) tiles: Vec<Addresses>,
+    pub(super) crossings: Vec<Arc<Crossings>>,
     pub(super) delays: Delays,
     /// Those of the first tile.
     pub(crate) parameters: Parameters,
@@ -137,7 +140,7 @@ impl Compiled {
         let is_busy = |terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]);
         let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
         let partition = Partition::new(network, tiles, edge::has_one_edge(scenario), of_host, &is_busy);
-        let tiles = Addresses::of_tiles::<L>(network, &partition)?;
+        let (tiles, crossings) = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);
         let predicts = router.predictor != kasuri_network::predictor::NONE;
@@ -212,7 +215,7 @@ impl Compiled {
             None => flits_of_port(router),
         };
         let horizon = delays.greatest + longest_wait + window + 1;
-        let mut compiled = Self { partition, tiles, delays, parameters, packets_per_buffer, horizon, credits_of_port };
+        let mut compiled = Self { partition, tiles, crossings, delays, parameters, packets_per_buffer, horizon, credits_of_port };
         compiled.parameters = compiled.parameters_of::<L>(0);
         let block_shift = compiled.parameters.block_shift;
         let fits = |events_of_port: u32| L::Wheel::fits(horizon, slots as u32, block_shift, (1 << vc_shift) / events_of_port);

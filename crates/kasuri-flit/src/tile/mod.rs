@@ -13,6 +13,7 @@ mod addresses;
 mod blocks;
 pub(crate) mod border;
 mod compiled;
+mod crossings;
 mod delays;
 pub(crate) mod list;
 mod memory;
@@ -39,7 +40,7 @@ use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
 use crate::prefetch::prefetch_across;
-use crate::tile::border::{Border, FarEnd};
+use crate::tile::border::Border;
 use crate::tile::list::List;
 use crate::tile::packets::{Gaps, Packets};
 use crate::tile::wheel::Wheel;
@@ -340,7 +341,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         };
         let block_ports = 1u32 << (addresses.block_shift - vc_shift);
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
-        let border = Border::new::<L>(addresses, compiled.tiles.len());
+        let border = Border::new::<L>(addresses, &compiled.crossings, tile as u32, compiled.tiles.len());
         let first_gaps = Gaps::at_first(scenario, &parameters);
         let routers = share.routers.iter().copied().zip(addresses.router_port.iter().copied());
         let bubbles = Bubbles::of(scenario, routers, addresses.first_terminal_port as usize);
@@ -370,6 +371,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
     fn connect(&mut self, compiled: &Compiled, tile: usize) {
         let network = &self.scenario.network;
         let Share { routers, terminals } = self.parameters.share.clone();
+        self.in_flight.border.connect::<L>(&mut self.wiring.links);
         for &router in routers.iter() {
             let (base, ports) = (self.wiring.first_port(router), network.port_count(RouterId(router)));
             for port in base..base + ports {
@@ -403,27 +405,22 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         self.layout.connect_links(&self.wiring.links);
     }
 
-    /// Notes where the flits and the credits of a port go, and how long they take.
+    /// Notes where the flits and the credits of a port go, if that is in the tile, and how long they take.
     fn connect_port(&mut self, port: u32, compiled: &Compiled, tile: usize) {
         let network = &*self.scenario.network;
         let (leaving, coming) = (self.channel_of_port(port), self.channel_into_port(port));
-        let own = &compiled.tiles[tile];
-        let is_own = |end: Endpoint| compiled.partition.tile_of(end) == tile;
-        let far = |end: Endpoint| FarEnd::of::<L>(end, &compiled.partition, &compiled.tiles);
+        let own = |end: Endpoint| (compiled.partition.tile_of(end) == tile).then(|| compiled.tiles[tile].port_of(end));
         let links = &mut self.wiring.links[port];
-        let border = &mut self.in_flight.border;
         if let Some(channel) = leaving {
-            let end = network.destination(channel);
-            let to = if is_own(end) { own.port_of(end) } else { border.leads_to::<L>(own.far_end(port), far(end)) };
-            (links.flit_link, links.flit_delay) = (to << L::Mask::SHIFT, compiled.delays.flit(network, channel) as u16);
+            links.flit_link = own(network.destination(channel)).map_or(links.flit_link, |to| to << L::Mask::SHIFT);
+            links.flit_delay = compiled.delays.flit(network, channel) as u16;
             if self.parameters.periodic {
                 self.wiring.period[port] = network.link(channel).period;
             }
         }
         if let Some(channel) = coming {
-            let end = network.source(channel);
-            let from = if is_own(end) { own.port_of(end) } else { border.comes_from::<L>(own.far_end(port), far(end)) };
-            (links.credit_link, links.credit_delay) = (from << L::Mask::SHIFT, compiled.delays.credit(network, channel) as u16);
+            links.credit_link = own(network.source(channel)).map_or(links.credit_link, |from| from << L::Mask::SHIFT);
+            links.credit_delay = compiled.delays.credit(network, channel) as u16;
         }
     }
 

@@ -27,6 +27,10 @@ pub(crate) trait Wheel: Sized + Send {
     /// Takes the events of a block in a cycle out of the wheel, in any order that is the same each time, and does `each` with them.
     fn take_each(&mut self, time: u64, block: u32, each: impl FnMut(u32));
 
+    /// The same with words of 64 addresses: `each` gets the number of a word and a bit for each event. Mostly a word comes once, and all
+    /// in their order.
+    fn take_words(&mut self, time: u64, block: u32, each: impl FnMut(u32, u64));
+
     /// Moves the events of a block in a cycle to the end of `into`.
     #[inline(always)]
     fn take(&mut self, time: u64, block: u32, into: &mut Vec<u32>) {
@@ -56,6 +60,8 @@ pub(crate) struct ListWheel {
     events: Box<[u32]>,
     /// For each list, the place in `events` where its next event goes.
     ends: Box<[u32]>,
+    /// The words of a block; memory to use.
+    words: Box<[u64]>,
 }
 
 impl Wheel for ListWheel {
@@ -84,6 +90,7 @@ impl Wheel for ListWheel {
             capacity,
             events: vec![0; places as usize].into_boxed_slice(),
             ends: (0..lists).map(|list| list * capacity).collect(),
+            words: vec![0; 1 << (block_shift - 6)].into_boxed_slice(),
         })
     }
 
@@ -101,6 +108,27 @@ impl Wheel for ListWheel {
     fn take_each(&mut self, time: u64, block: u32, each: impl FnMut(u32)) {
         self.events(time, block).iter().copied().for_each(each);
         self.clear(time, block);
+    }
+
+    #[inline(always)]
+    fn take_words(&mut self, time: u64, block: u32, mut each: impl FnMut(u32, u64)) {
+        let mut words = std::mem::take(&mut self.words);
+        let first = block << (self.block_shift - 6);
+        self.take_each(time, block, |address| {
+            let (word, bit) = (&mut words[((address >> 6) - first) as usize], 1 << (address & 63));
+            if *word & bit == 0 {
+                *word |= bit;
+            } else {
+                // A buffer that is left twice in a cycle: a router that is faster than its channels.
+                each(address >> 6, bit);
+            }
+        });
+        for (bits, word) in words.iter_mut().zip(first..) {
+            if *bits != 0 {
+                each(word, std::mem::take(bits));
+            }
+        }
+        self.words = words;
     }
 
     fn has_events(&self, time: u64) -> bool {
@@ -223,6 +251,16 @@ impl Posts {
     }
 }
 
+/// The addresses of which the bits of a word tell.
+#[inline(always)]
+pub(crate) fn addresses_of(word: u32, mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let first = (bits != 0).then(|| word << 6 | bits.trailing_zeros());
+        bits &= bits.wrapping_sub(1);
+        first
+    })
+}
+
 /// One bit per slot and cycle: half a byte of traffic for an event instead of eight, and masks for the vector loops.
 #[derive(Clone, Debug)]
 pub(crate) struct BitWheel {
@@ -263,13 +301,18 @@ impl Wheel for BitWheel {
 
     #[inline(always)]
     fn take_each(&mut self, time: u64, block: u32, mut each: impl FnMut(u32)) {
+        self.take_words(time, block, |word, bits| addresses_of(word, bits).for_each(&mut each));
+    }
+
+    #[inline(always)]
+    fn take_words(&mut self, time: u64, block: u32, mut each: impl FnMut(u32, u64)) {
         let first = block << (self.block_shift - 6);
         let last = ((block + 1) << (self.block_shift - 6)).min(self.words_per_cycle);
         for word in first..last {
-            let mut bits = std::mem::take(&mut self.words[self.word(time as u32, word)]);
-            while bits != 0 {
-                each(word << 6 | bits.trailing_zeros());
-                bits &= bits - 1;
+            let place = self.word(time as u32, word);
+            let bits = std::mem::take(&mut self.words[place]);
+            if bits != 0 {
+                each(word, bits);
             }
         }
     }
@@ -304,5 +347,53 @@ impl BitWheel {
     pub(crate) fn cycle_words(&mut self, time: u64) -> *mut u64 {
         let first = self.word(time as u32, 0);
         self.words[first..].as_mut_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasuri_network::rng::{Purpose, Streams};
+    use std::collections::BTreeSet;
+
+    const HORIZON: u32 = 5;
+    const BLOCK_SHIFT: u32 = 8;
+    /// The last block is not whole, nor is its last word.
+    const SLOTS: u32 = 2 * 256 + 100;
+
+    /// What is posted comes back once, in its cycle and from its block, slot by slot as well as in words.
+    fn events_come_back<W: Wheel>() {
+        let mut wheel = W::new(HORIZON, SLOTS, BLOCK_SHIFT, 1).unwrap();
+        let mut draws = Streams::new(1).get(Purpose::Creation, 0);
+        let mut posted: BTreeSet<(u64, u32)> = BTreeSet::new();
+        for now in 0..200 {
+            for _ in 0..draws.below(300) {
+                let (time, slot) = (now + 1 + u64::from(draws.below(HORIZON - 1)), draws.below(SLOTS));
+                if posted.insert((time, slot)) {
+                    wheel.post(time as u32, slot);
+                }
+            }
+            assert_eq!(wheel.waiting().len(), posted.len());
+            for block in 0..SLOTS.div_ceil(1 << BLOCK_SHIFT) {
+                let mut taken = Vec::new();
+                if now % 2 == 0 {
+                    wheel.take(now, block, &mut taken);
+                } else {
+                    wheel.take_words(now, block, |word, bits| taken.extend(addresses_of(word, bits)));
+                }
+                taken.sort_unstable();
+                let due: Vec<u32> =
+                    posted.iter().filter(|&&(time, slot)| time == now && slot >> BLOCK_SHIFT == block).map(|due| due.1).collect();
+                assert_eq!(taken, due, "cycle {now}, block {block}");
+            }
+            posted.retain(|&(time, _)| time > now);
+            assert!(!wheel.has_events(now));
+        }
+    }
+
+    #[test]
+    fn what_is_posted_comes_back_slot_by_slot_and_in_words() {
+        events_come_back::<ListWheel>();
+        events_come_back::<BitWheel>();
     }
 }
