@@ -239,6 +239,7 @@ fn within(kib: u64, command: &Command) -> Output {
 
 /// The least memory, in steps of some KiB, in which the program begins at all: below it the loader and Rust's own start end it, before any
 /// of its code runs.
+#[cfg(target_os = "linux")]
 fn least_memory() -> u64 {
     let mut version = Command::new(env!("CARGO_BIN_EXE_kasuri"));
     version.arg("--version");

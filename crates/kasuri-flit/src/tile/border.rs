@@ -6,17 +6,17 @@
 //! takes what has come for it before it goes on ([`Tile::take_mail`]). Nothing arrives earlier than a window after it was posted, so
 //! nothing comes late.
 //!
-//! Both tiles number the channels between them in the same order ([`Crossings`]), that of the ports of the tile that takes the mail: credits
-//! and most flits cross as words of 64 bits, as they stand in the wheel, and are posted there one beside the other.
+//! Both tiles number the channels between them in the same order ([`Crossings`]), that of the ports of the tile that takes the mail. So credits
+//! and most flits cross as words of 64 bits out of one tile's wheel, and what is posted in the other's lies side by side.
 
-use super::crossings::{Crossings, GROUP_SHIFT, IN_GROUP};
+use super::crossings::Crossings;
 use crate::edge::Tag;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::prefetch::{prefetch, prefetch_across};
 use crate::tile::addresses::Addresses;
 use crate::tile::packets::{Gaps, usual_gap};
-use crate::tile::wheel::{Wheel, addresses_of};
+use crate::tile::wheel::{IN_WORD, WORD_SHIFT, Wheel, addresses_of};
 use crate::tile::{InFlight, Links, NONE, Packet, Tile};
 use kasuri_network::memory::Column;
 use std::ops::Range;
@@ -167,11 +167,11 @@ impl Border {
         let blocks = if slots == 0 { 0..0 } else { first_slot >> addresses.block_shift..end };
         let none = Arc::new(Crossings::none());
         let (mut channels_to, mut channels_from) = (vec![Arc::clone(&none); tiles], vec![none; tiles]);
-        for crossing in crossings {
-            if crossing.from == number {
-                channels_to[crossing.to as usize] = Arc::clone(crossing);
-            } else if crossing.to == number {
-                channels_from[crossing.from as usize] = Arc::clone(crossing);
+        for channels in crossings {
+            if channels.from == number {
+                channels_to[channels.to as usize] = Arc::clone(channels);
+            } else if channels.to == number {
+                channels_from[channels.from as usize] = Arc::clone(channels);
             }
         }
         let slots_of = |channels: &Arc<Crossings>| channels.ports_of_section::<L>() << shift;
@@ -200,26 +200,30 @@ impl Border {
 
     /// Leads the flits and the credits of the tile's own ports that cross the border to the addresses of their far ends.
     pub(super) fn connect<L: RouterLayout>(&self, links: &mut Column<Links>) {
-        let mut first = self.first_slot;
-        for channels in &self.channels_to {
-            for (position, &port) in (0..).zip(channels.of_flits.source.iter()) {
-                links[port].flit_link = first + (position << L::Mask::SHIFT);
-            }
-            first += channels.ports_of_section::<L>() << L::Mask::SHIFT;
-        }
-        first = self.first_slot;
-        for channels in &self.channels_from {
-            for (position, &port) in (0..).zip(channels.of_credits.destination.iter()) {
-                links[port].credit_link = first + (position << L::Mask::SHIFT);
-            }
-            first += channels.ports_of_section::<L>() << L::Mask::SHIFT;
-        }
+        self.each_far_end::<L>(&self.channels_to, |channels| &channels.of_flits.source, |port, slot| links[port].flit_link = slot);
+        self.each_far_end::<L>(
+            &self.channels_from,
+            |channels| &channels.of_credits.destination,
+            |port, slot| {
+                links[port].credit_link = slot;
+            },
+        );
     }
 
-    /// Where the word of a slot of the border goes.
-    #[inline(always)]
-    fn place(&self, places: &Column<Place>, slot: u32) -> Place {
-        places[(slot - self.first_slot) >> GROUP_SHIFT]
+    /// Does something with each of the tile's own ports of these channels, and the first slot that stands for the far end.
+    fn each_far_end<L: RouterLayout>(
+        &self,
+        channels: &[Arc<Crossings>],
+        own_ports: impl Fn(&Crossings) -> &Column<u32>,
+        mut each: impl FnMut(u32, u32),
+    ) {
+        let mut first = self.first_slot;
+        for channels in channels {
+            for (position, &port) in (0..).zip(own_ports(channels).iter()) {
+                each(port, first + (position << L::Mask::SHIFT));
+            }
+            first += channels.ports_of_section::<L>() << L::Mask::SHIFT;
+        }
     }
 
     /// Has no mail come?
@@ -235,7 +239,7 @@ impl Border {
 
 /// By word: where it goes, given the slots that stand for each tile in turn.
 fn places(slots: impl Iterator<Item = u32>) -> Column<Place> {
-    let words = |slots: u32| slots >> GROUP_SHIFT;
+    let words = |slots: u32| slots >> WORD_SHIFT;
     (0..).zip(slots).flat_map(|(tile, slots)| (0..words(slots)).map(move |word| Place { tile, word })).collect()
 }
 
@@ -265,8 +269,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         if slot < border.first_slot || to.is_empty() {
             return (tile, slot);
         }
-        let place = border.place(to, slot);
-        let number = place.word << GROUP_SHIFT | slot & IN_GROUP;
+        let place = to[(slot - border.first_slot) >> WORD_SHIFT];
+        let number = place.word << WORD_SHIFT | slot & IN_WORD;
         (place.tile, slot_of::<L>(ports(place.tile as usize), number))
     }
 
@@ -275,7 +279,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         for now in cycles {
             self.put_flits(now);
             let InFlight { credits, border, .. } = &mut self.in_flight;
-            let first = border.first_slot >> GROUP_SHIFT;
+            let first = border.first_slot >> WORD_SHIFT;
             for block in border.blocks.clone() {
                 credits.take_words(now, block, |word, bits| {
                     let to = border.credits_to[word - first];
@@ -297,14 +301,14 @@ impl<L: RouterLayout> Tile<'_, L> {
                 due.extend(addresses_of(number, bits));
             });
         }
-        let first = border.first_slot >> GROUP_SHIFT;
+        let first = border.first_slot >> WORD_SHIFT;
         let mut position = 0;
         for word in words.drain(..) {
             let to = self.in_flight.border.flits_to[word.number - first];
             let mut followers = 0;
             for slot in addresses_of(word.number, word.bits) {
                 self.prefetch_leaving(&due[position..]);
-                followers |= u64::from(self.mail_flit(slot, to)) << (slot & IN_GROUP);
+                followers |= u64::from(self.mail_flit(slot, to)) << (slot & IN_WORD);
                 position += 1;
             }
             if followers != 0 {
@@ -362,7 +366,7 @@ impl<L: RouterLayout> Tile<'_, L> {
                 mail.long_gaps.push(gap);
             }
             let index = if index == 0 { head } else { index };
-            let number = to.word << GROUP_SHIFT | slot & IN_GROUP;
+            let number = to.word << WORD_SHIFT | slot & IN_WORD;
             mail.flits.push(CrossingFlit { number, index, gap: gap.min(LONG_GAP) as u16 });
         }
         if is_tail {
@@ -487,7 +491,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 fn post_words<L: RouterLayout>(wheel: &mut L::Wheel, time: u32, ports: &Column<u32>, words: &[Word]) {
     for (position, word) in words.iter().enumerate() {
         if let Some(later) = words.get(position + PREFETCH_WORDS) {
-            wheel.prefetch_post(time, slot_of::<L>(ports, later.number << GROUP_SHIFT));
+            wheel.prefetch_post(time, slot_of::<L>(ports, later.number << WORD_SHIFT));
         }
         addresses_of(word.number, word.bits).for_each(|number| wheel.post(time, slot_of::<L>(ports, number)));
     }

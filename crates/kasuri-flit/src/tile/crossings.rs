@@ -8,16 +8,11 @@ use super::addresses::Addresses;
 use super::share::Partition;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::tile::wheel::WORD_SHIFT;
 use kasuri_network::id::ChannelId;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use std::sync::Arc;
-
-/// log2 of the slots that stand in one word.
-pub(super) const GROUP_SHIFT: u32 = 6;
-
-/// The bits of a slot that tell its place in its word.
-pub(super) const IN_GROUP: u32 = (1 << GROUP_SHIFT) - 1;
 
 /// The channels from one tile to another. All ports are addresses in the tile to which they belong.
 #[derive(Debug)]
@@ -67,9 +62,9 @@ impl Crossings {
         Self { from, to, of_flits: Ends::of(&ends), of_credits }
     }
 
-    /// Ports that stand for the channels in the tile that names their far ends: whole words of slots.
+    /// Port addresses that stand for the far ends of the channels in one of the two tiles: as many as fill whole words of slots.
     pub(super) fn ports_of_section<L: RouterLayout>(&self) -> u32 {
-        let of_word = (1 << GROUP_SHIFT >> L::Mask::SHIFT).max(1);
+        let of_word = (1 << WORD_SHIFT >> L::Mask::SHIFT).max(1);
         (self.of_flits.source.len() as u32).next_multiple_of(of_word)
     }
 }

@@ -6,6 +6,12 @@
 use crate::prefetch::prefetch;
 use kasuri_network::memory::filled;
 
+/// log2 of the addresses of a word.
+pub(crate) const WORD_SHIFT: u32 = 6;
+
+/// The bits of an address that tell its place in its word.
+pub(crate) const IN_WORD: u32 = (1 << WORD_SHIFT) - 1;
+
 /// Events by cycle of arrival and slot address; at most one per slot and cycle.
 pub(crate) trait Wheel: Sized + Send {
     /// A wheel that takes delays up to `horizon - 1` cycles over `slots` addresses. `stride` slots belong to a port, and a port
@@ -27,8 +33,8 @@ pub(crate) trait Wheel: Sized + Send {
     /// Takes the events of a block in a cycle out of the wheel, in any order that is the same each time, and does `each` with them.
     fn take_each(&mut self, time: u64, block: u32, each: impl FnMut(u32));
 
-    /// The same with words of 64 addresses: `each` gets the number of a word and a bit for each event. Mostly a word comes once, and all
-    /// in their order.
+    /// The same with words of 64 addresses: `each` gets the number of a word and a bit for each event. A word comes once, and all in their
+    /// order, but for second events of the same address.
     fn take_words(&mut self, time: u64, block: u32, each: impl FnMut(u32, u64));
 
     /// Moves the events of a block in a cycle to the end of `into`.
@@ -90,7 +96,7 @@ impl Wheel for ListWheel {
             capacity,
             events: vec![0; places as usize].into_boxed_slice(),
             ends: (0..lists).map(|list| list * capacity).collect(),
-            words: vec![0; 1 << (block_shift - 6)].into_boxed_slice(),
+            words: vec![0; 1 << (block_shift - WORD_SHIFT)].into_boxed_slice(),
         })
     }
 
@@ -113,14 +119,14 @@ impl Wheel for ListWheel {
     #[inline(always)]
     fn take_words(&mut self, time: u64, block: u32, mut each: impl FnMut(u32, u64)) {
         let mut words = std::mem::take(&mut self.words);
-        let first = block << (self.block_shift - 6);
+        let first = block << (self.block_shift - WORD_SHIFT);
         self.take_each(time, block, |address| {
-            let (word, bit) = (&mut words[((address >> 6) - first) as usize], 1 << (address & 63));
+            let (word, bit) = (&mut words[((address >> WORD_SHIFT) - first) as usize], 1 << (address & IN_WORD));
             if *word & bit == 0 {
                 *word |= bit;
             } else {
                 // A buffer that is left twice in a cycle: a router that is faster than its channels.
-                each(address >> 6, bit);
+                each(address >> WORD_SHIFT, bit);
             }
         });
         for (bits, word) in words.iter_mut().zip(first..) {
@@ -255,7 +261,7 @@ impl Posts {
 #[inline(always)]
 pub(crate) fn addresses_of(word: u32, mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
-        let first = (bits != 0).then(|| word << 6 | bits.trailing_zeros());
+        let first = (bits != 0).then(|| word << WORD_SHIFT | bits.trailing_zeros());
         bits &= bits.wrapping_sub(1);
         first
     })
@@ -289,14 +295,14 @@ impl Wheel for BitWheel {
 
     #[inline(always)]
     fn post(&mut self, time: u32, address: u32) {
-        let word = self.word(time, address >> 6);
-        debug_assert_eq!(self.words[word] >> (address & 63) & 1, 0, "one event per slot and cycle");
-        self.words[word] |= 1 << (address & 63);
+        let word = self.word(time, address >> WORD_SHIFT);
+        debug_assert_eq!(self.words[word] >> (address & IN_WORD) & 1, 0, "one event per slot and cycle");
+        self.words[word] |= 1 << (address & IN_WORD);
     }
 
     #[inline(always)]
     fn prefetch_post(&mut self, time: u32, address: u32) {
-        prefetch(&self.words[self.word(time, address >> 6)]);
+        prefetch(&self.words[self.word(time, address >> WORD_SHIFT)]);
     }
 
     #[inline(always)]
@@ -306,8 +312,8 @@ impl Wheel for BitWheel {
 
     #[inline(always)]
     fn take_words(&mut self, time: u64, block: u32, mut each: impl FnMut(u32, u64)) {
-        let first = block << (self.block_shift - 6);
-        let last = ((block + 1) << (self.block_shift - 6)).min(self.words_per_cycle);
+        let first = block << (self.block_shift - WORD_SHIFT);
+        let last = ((block + 1) << (self.block_shift - WORD_SHIFT)).min(self.words_per_cycle);
         for word in first..last {
             let place = self.word(time as u32, word);
             let bits = std::mem::take(&mut self.words[place]);
@@ -389,6 +395,20 @@ mod tests {
             posted.retain(|&(time, _)| time > now);
             assert!(!wheel.has_events(now));
         }
+    }
+
+    /// A router that is faster than its channels sends two credits of a buffer in a cycle: neither is lost in a word.
+    #[test]
+    fn two_events_of_a_slot_come_back_as_two() {
+        let mut wheel = ListWheel::new(HORIZON, SLOTS, BLOCK_SHIFT, 1).unwrap();
+        [70, 300, 70, 5].into_iter().for_each(|slot| wheel.post(3, slot));
+        for block in 0..2 {
+            let mut taken = Vec::new();
+            wheel.take_words(3, block, |word, bits| taken.extend(addresses_of(word, bits)));
+            taken.sort_unstable();
+            assert_eq!(taken, [vec![5, 70, 70], vec![300]][block as usize]);
+        }
+        assert!(wheel.is_empty());
     }
 
     #[test]
