@@ -39,7 +39,8 @@ impl Crossings {
             return Vec::new();
         }
         let mut ends: Vec<Vec<(u32, u32)>> = vec![Vec::new(); tiles.len() * tiles.len()];
-        for channel in (0..network.channel_count()).map(ChannelId) {
+        // A channel that is down keeps its ends, but no port leads to it.
+        for channel in (0..network.channel_count()).map(ChannelId).filter(|&channel| !network.is_down(channel)) {
             if let Some([from, to]) = partition.crossing(network, channel) {
                 let (source, destination) = (tiles[from].port_of(network.source(channel)), tiles[to].port_of(network.destination(channel)));
                 ends[from * tiles.len() + to].push((source, destination));
@@ -72,5 +73,50 @@ impl Crossings {
 impl Ends {
     fn of(ends: &[(u32, u32)]) -> Self {
         Self { source: ends.iter().map(|end| end.0).collect(), destination: ends.iter().map(|end| end.1).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::layouts::plain::Plain;
+    use crate::fabric::vc_mask::Wide;
+    use kasuri_network::network::{Link, NetworkBuilder, cables};
+
+    /// Eight routers, each with a terminal and a link to every other.
+    fn full_mesh() -> Network {
+        let mut network = NetworkBuilder::new("full mesh");
+        let routers: Vec<_> = (0..8).map(|_| network.add_router(8).unwrap()).collect();
+        for (number, &router) in routers.iter().enumerate() {
+            for (other, &next) in routers.iter().enumerate().skip(number + 1) {
+                network.add_link((router, other as u16), (next, number as u16), Link::default());
+            }
+            network.add_terminal(router, number as u16, Link::default());
+        }
+        network.finish().unwrap()
+    }
+
+    /// Each channel between two tiles stands once in both orders, and one that is down in none.
+    #[test]
+    fn channels_that_are_up_stand_in_the_order_of_either_end() {
+        let whole = full_mesh();
+        let down = [cables(&whole)[3], cables(&whole)[9]];
+        let mut counts = Vec::new();
+        for network in [full_mesh(), whole.without(&down, &[])] {
+            let partition = Partition::new(&network, 3, false, 1, &|_| true);
+            let (_, all) = Addresses::of_tiles::<Plain<Wide>>(&network, &partition).unwrap();
+            assert_eq!(all.len(), 6);
+            let crossing = network.router_channels().filter(|&channel| partition.crossing(&network, channel).is_some()).count();
+            assert_eq!(all.iter().map(|channels| channels.of_flits.source.len()).sum::<usize>(), crossing);
+            counts.push(crossing);
+            for channels in all {
+                let pairs = |ends: &Ends| ends.source.iter().copied().zip(ends.destination.iter().copied()).collect::<Vec<_>>();
+                let (mut flits, credits) = (pairs(&channels.of_flits), pairs(&channels.of_credits));
+                assert!(flits.is_sorted_by_key(|ends| ends.1) && credits.is_sorted_by_key(|ends| ends.0));
+                flits.sort_unstable();
+                assert_eq!(flits, credits);
+            }
+        }
+        assert!(counts[1] < counts[0], "what is down crosses a border: {counts:?}");
     }
 }
