@@ -76,6 +76,21 @@ virtual_channels = 4
 buffer_flits = 16
 """
 
+#: Who sends to whom: of 1,728 terminals each of the first half ten times as much as each of the second.
+MATRIX_FILE = "halves.txt"
+HALF = 864
+HALVES = f"""[traffic]
+pattern = "matrix"
+path = "{MATRIX_FILE}"
+normalise = false
+load = 0.6
+packet_flits = 8
+[measure]
+warmup = 1000
+cycles = 20000
+max_cycles = 21000
+"""
+
 #: 16 MiB in flits of 64 bytes; the first cycles of the whole operation.
 ALLREDUCE = """[workload]
 collective = "allreduce"
@@ -96,6 +111,12 @@ def tree(k: int, *, latency: int = 1, buffer: int = 16) -> str:
 def allreduce(schedule: str, ranks: int = 4096) -> str:
     """Describe an all-reduce of so many ranks."""
     return ALLREDUCE.format(schedule=schedule, ranks=ranks)
+
+
+def halves() -> str:
+    """Write the matrix of `HALVES`: each half sends to itself."""
+    rows = [" ".join(["10"] * HALF + ["0"] * HALF), " ".join(["0"] * HALF + ["1"] * HALF)]
+    return "\n".join(row for row in rows for _ in range(HALF))
 
 
 def open_traffic(load: float, cycles: int, warmup: int = 0) -> str:
@@ -121,6 +142,7 @@ CASES = [
     Case("16-ary 3-tree, allreduce of 16 MiB by ring, 3,000 cycles", tree(16) + allreduce("ring"), 1.3),
     Case("the same by recursive halving", tree(16) + allreduce("rabenseifner"), 1.3),
     Case("24-ary 3-tree, the same by ring on a quarter of it", tree(24) + allreduce("ring", ranks=3456), None),
+    Case("12-ary 3-tree, one half sends ten times as much as the other", tree(12) + HALVES, None),
     Case("100-ary 3-tree, 10^6 terminals, uniform 0.2, 1,000 cycles", tree(100) + open_traffic(0.2, 1000, 100), 1.7, seconds=90),
     Case("dragonfly, 938,212 terminals, uniform 0.1, 200 cycles", DRAGONFLY + open_traffic(0.1, 200), None, megabytes=4000),
 ]
@@ -150,6 +172,8 @@ ASIDE = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
 def run(kasuri: str, text: str, threads: int, folder: pathlib.Path) -> Ran:
     """Run an experiment on so many threads."""
     (folder / "case.toml").write_text(text)
+    if MATRIX_FILE in text:
+        (folder / MATRIX_FILE).write_text(halves())
     out = folder / "out"
     words = [kasuri, "run", str(folder / "case.toml"), "--threads", str(threads), "--jobs", "1", "--format", "json", "--out", str(out)]
     begin = time.perf_counter()

@@ -47,7 +47,7 @@ const MOST_ENDINGS_AT_ONCE: u32 = 8;
 
 /// Why the clock was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Halt {
+pub(crate) enum Halt {
     /// The interval has ended.
     AtEnd,
     /// What was waited for has come.
@@ -141,6 +141,8 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) interval_ends: Ends,
     /// What will fail and come up again.
     changes: Changes,
+    /// The first interval, from its beginning to its end, while it has begun and nobody has been told.
+    pub(crate) begun: Option<(u64, u64)>,
 }
 
 impl<'a, L: RouterLayout> Run<'a, L> {
@@ -169,18 +171,24 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             mailed_until: u64::from(compiled.parameters.window),
             interval_ends: Ends::default(),
             changes: Changes::of(scenario),
+            begun: None,
         };
         run.dispatch();
         Ok(run)
     }
 
+    /// Begins an interval, or several of which the controller need not be told at once. Returns the present cycle and the one in which they
+    /// end.
+    pub(crate) fn begin_interval(&mut self, controller: &mut dyn Controller) -> (u64, u64) {
+        let length = controller.interval_cycles().max(1);
+        let intervals = self.begin_intervals(length, controller);
+        (self.cycle, self.cycle.saturating_add(length * intervals).min(self.scenario.max_cycles.max(self.cycle + 1)))
+    }
+
     pub(crate) fn run(mut self, controller: &mut dyn Controller, team: &mut Team<'_>) -> Result<Outcome, EngineError> {
         let mut endings_at_once = 0;
         loop {
-            let length = controller.interval_cycles().max(1);
-            let intervals = self.begin_intervals(length, controller);
-            let end = self.cycle.saturating_add(length * intervals).min(self.scenario.max_cycles.max(self.cycle + 1));
-            let begin = self.cycle;
+            let (begin, end) = self.begun.take().unwrap_or_else(|| self.begin_interval(controller));
             let halt = self.advance(end, controller, team)?;
             let begin = self.tell_ends(begin, controller);
             let interval = self.close_interval(begin, controller.weighs_ages(), team);
@@ -216,7 +224,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// Runs until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
-    fn advance(&mut self, end: u64, controller: &dyn Controller, team: &mut Team<'_>) -> Result<Halt, EngineError> {
+    pub(crate) fn advance(&mut self, end: u64, controller: &dyn Controller, team: &mut Team<'_>) -> Result<Halt, EngineError> {
         let (mut windows, terminals) = (0u64, u64::from(self.scenario.network.terminal_count()));
         let windows_between_looks = TERMINAL_WINDOWS_BETWEEN_LOOKS / terminals.max(1) + 1;
         while self.cycle < end {
@@ -409,7 +417,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     /// What feeds that end have still to wait for.
-    fn to_come(&self) -> i64 {
+    pub(crate) fn to_come(&self) -> i64 {
         self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum()
     }
 
@@ -681,8 +689,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// end.
     fn collect_counters(&mut self) {
         self.wiring.collected_in = self.cycle;
-        self.settle_terminals();
-        self.layout.collect_sent(&mut self.wiring.links);
+        self.settle_sent();
         for port in 0..self.statistics.sent.len() as u32 {
             let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
             if (port as usize) < self.wiring.before_channel.len() {
@@ -696,6 +703,12 @@ impl<L: RouterLayout> Tile<'_, L> {
                 self.statistics.sent[port] += u64::from(sent);
             }
         }
+    }
+
+    /// The ports' short counters hold all flits that have been sent, also of packets that are still passing.
+    pub(crate) fn settle_sent(&mut self) {
+        self.settle_terminals();
+        self.layout.collect_sent(&mut self.wiring.links);
     }
 
     fn clear(&mut self, phase: Phase) {

@@ -92,8 +92,18 @@ impl<L: RouterLayout> Prepared for Ready<'_, L> {
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-        let Self { scenario, compiled, threads, .. } = *self;
-        with_team(&threads, |team| Run::<L>::new(&scenario, &compiled, team)?.run(controller, team))
+        let Self { scenario, mut compiled, threads, .. } = *self;
+        with_team(&threads, |team| {
+            let mut run = Run::<L>::new(&scenario, &compiled, team)?;
+            let work = run.begin(controller, team)?;
+            if let Some(partition) = work.and_then(|work| compiled.evened(&scenario, &work)) {
+                // The same from the beginning, in other tiles; memory holds one of both.
+                drop(run);
+                compiled = compiled.cut_as::<L>(&scenario, partition)?;
+                run = Run::new(&scenario, &compiled, team)?;
+            }
+            run.run(controller, team)
+        })
     }
 }
 

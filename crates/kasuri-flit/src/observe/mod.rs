@@ -1,5 +1,6 @@
 //! What watches a simulation and changes nothing in it: statistics, invariants, deadlock.
 
+mod balance;
 mod deadlock;
 pub(crate) mod intervals;
 mod invariants;

@@ -4,6 +4,7 @@ use super::addresses::Addresses;
 use super::crossings::Crossings;
 use super::delays::Delays;
 use super::share::{Partition, Share};
+use super::work::Work;
 use crate::edge;
 use crate::fabric::clock::Clock;
 use crate::fabric::features::lookahead::Lookahead;
@@ -32,6 +33,9 @@ const FAR_SLOTS: u64 = 1 << 17;
 
 /// Longest window: what has arrived in a block is worked on for so long while it lies in a near cache.
 const MAX_WINDOW: u32 = 32;
+
+/// A network is cut anew if the tile that has most has at most this part of its work then.
+const WORTH_CUTTING: f64 = 0.9;
 
 /// What the cycle needs to know of the router, worked out once. Many fields, because nothing changes them and every step reads some.
 #[derive(Clone, Debug)]
@@ -116,7 +120,7 @@ impl Compiled {
     /// # Errors
     /// The network is too large for 32-bit addresses, or a latency for 16 bits.
     pub(crate) fn of<L: RouterLayout>(scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
-        Self::with::<L>(scenario, tiles, Delays::new(scenario)?)
+        Self::with::<L>(scenario, partition(scenario, tiles), Delays::new(scenario)?)
     }
 
     /// The same scenario for another number of tiles.
@@ -124,22 +128,28 @@ impl Compiled {
     /// # Errors
     /// As of [`Self::of`].
     pub(crate) fn cut_anew<L: RouterLayout>(&self, scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
-        Self::with::<L>(scenario, tiles, self.delays)
+        Self::with::<L>(scenario, partition(scenario, tiles), self.delays)
     }
 
-    fn with<L: RouterLayout>(scenario: &Scenario, tiles: u32, delays: Delays) -> Result<Self, Refusal> {
+    /// The same scenario in as many tiles, cut as [`Self::evened`] says.
+    ///
+    /// # Errors
+    /// As of [`Self::of`].
+    pub(crate) fn cut_as<L: RouterLayout>(&self, scenario: &Scenario, partition: Partition) -> Result<Self, Refusal> {
+        Self::with::<L>(scenario, partition, self.delays)
+    }
+
+    /// A cut into as many tiles by the work that has been seen, if the tile that has most would have clearly less.
+    pub(crate) fn evened(&self, scenario: &Scenario, work: &Work) -> Option<Partition> {
+        let partition = cut(scenario, self.tiles.len() as u32, || work.clone());
+        let is_worth = partition.greatest_work(work) as f64 <= WORTH_CUTTING * self.partition.greatest_work(work) as f64;
+        is_worth.then_some(partition)
+    }
+
+    fn with<L: RouterLayout>(scenario: &Scenario, partition: Partition, delays: Delays) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
-        // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
-        let is_express = router.predictor == kasuri_network::predictor::EXPRESS;
-        // A channel that dies concerns the buffers at both its ends.
-        let looks_around = is_express || Lookahead::of(scenario).is_some() || scenario.failure.is_some();
-        let tiles = if looks_around { 1 } else { tiles };
-        let busy = edge::busy_terminals(scenario, tiles);
-        let is_busy = |terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]);
-        let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
-        let partition = Partition::new(network, tiles, edge::has_one_edge(scenario), of_host, &is_busy);
         let (tiles, crossings) = Addresses::of_tiles::<L>(network, &partition)?;
         let largest = tiles.iter().map(|tile| tile.ports as usize).max().unwrap_or(0);
         let (ports, slots) = (largest, largest << vc_shift);
@@ -241,6 +251,25 @@ impl Compiled {
             ..self.parameters.clone()
         }
     }
+}
+
+/// Cuts the network of a scenario into `tiles` tiles, fewer where it allows no more, by the work that is expected.
+fn partition(scenario: &Scenario, tiles: u32) -> Partition {
+    // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
+    let is_express = scenario.router.predictor == kasuri_network::predictor::EXPRESS;
+    // A channel that dies concerns the buffers at both its ends.
+    let looks_around = is_express || Lookahead::of(scenario).is_some() || scenario.failure.is_some();
+    let tiles = if looks_around { 1 } else { tiles };
+    cut(scenario, tiles, || {
+        let busy = edge::busy_terminals(scenario, tiles);
+        Work::expected(&scenario.network, &|terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]))
+    })
+}
+
+/// Cuts it into tiles of about as much of this work each.
+fn cut(scenario: &Scenario, tiles: u32, work: impl FnOnce() -> Work) -> Partition {
+    let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
+    Partition::new(&scenario.network, tiles, edge::has_one_edge(scenario), of_host, work)
 }
 
 /// The routing of a scenario, and those on what failures leave.

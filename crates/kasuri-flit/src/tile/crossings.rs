@@ -81,6 +81,7 @@ mod tests {
     use super::*;
     use crate::fabric::layouts::plain::Plain;
     use crate::fabric::vc_mask::Wide;
+    use crate::tile::Work;
     use kasuri_network::network::{Link, NetworkBuilder, cables};
 
     /// Eight routers, each with a terminal and a link to every other.
@@ -103,7 +104,7 @@ mod tests {
         let down = [cables(&whole)[3], cables(&whole)[9]];
         let mut counts = Vec::new();
         for network in [full_mesh(), whole.without(&down, &[])] {
-            let partition = Partition::new(&network, 3, false, 1, &|_| true);
+            let partition = Partition::new(&network, 3, false, 1, || Work::expected(&network, &|_| true));
             let (_, all) = Addresses::of_tiles::<Plain<Wide>>(&network, &partition).unwrap();
             assert_eq!(all.len(), 6);
             let crossing = network.router_channels().filter(|&channel| partition.crossing(&network, channel).is_some()).count();

@@ -20,11 +20,13 @@ mod memory;
 pub(crate) mod packets;
 mod share;
 pub(crate) mod wheel;
+mod work;
 
 pub(crate) use addresses::Addresses;
 pub(crate) use blocks::{Block, Blocks};
 pub(crate) use compiled::{Compiled, Parameters};
 pub(crate) use share::{Partition, Share};
+pub(crate) use work::Work;
 
 use crate::edge::{self, Edge, Memories, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};

@@ -1,18 +1,10 @@
 //! Which routers and terminals a tile owns.
 
-use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use super::work::{Work, neighbours};
+use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Ports of routers that take about as much work as a terminal.
-const PORTS_OF_TERMINAL: u64 = 2;
-
-/// Work is counted in so many parts of a port that is in use.
-const PORT: u64 = 256;
-
-/// The parts of a port or terminal of which nothing is expected: it may still be passed through.
-const IDLE_PORT: u64 = 8;
 
 /// The routers and the terminals of a tile, by their numbers in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +35,13 @@ impl Partition {
     /// Cuts a network into `tiles` tiles of about as much work each, at most one for each router. Terminals are cut in the order of their
     /// numbers, or all go to the first tile; the router at which one enters goes with it, so pods of a tree, groups of a dragonfly and
     /// blocks of a torus stay together. So do the terminals of a host, of which there are `of_host`. Routers without terminals go where most
-    /// of their neighbours are. `is_busy` tells of which terminals something is expected: a job on a part of a machine is shared out among
-    /// all tiles.
-    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, of_host: u32, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
+    /// of their neighbours are.
+    pub(crate) fn new(network: &Network, tiles: u32, terminals_together: bool, of_host: u32, work: impl FnOnce() -> Work) -> Self {
         let tiles = tiles.clamp(1, network.router_count().max(1)) as usize;
         if tiles == 1 {
             return Self::whole(network);
         }
-        let mut cut = Cut::new(network, tiles, is_busy);
+        let mut cut = Cut::new(network, tiles, work());
         cut.take_terminals(terminals_together, of_host);
         cut.take_neighbours();
         cut.leave_none_empty();
@@ -70,6 +61,15 @@ impl Partition {
             Endpoint::Router(router, _) => self.tile_of_router[router.index()] as usize,
             Endpoint::Terminal(terminal) => self.shares.partition_point(|share| share.terminals.end <= terminal.0),
         }
+    }
+
+    /// The work of the tile that has most.
+    pub(crate) fn greatest_work(&self, work: &Work) -> u64 {
+        let of_share = |share: &Share| {
+            let routers = share.routers.iter().map(|&router| work.of_router[router as usize]);
+            routers.chain(share.terminals.clone().map(|terminal| work.of_terminal[terminal as usize])).sum()
+        };
+        self.shares.iter().map(of_share).max().unwrap_or(0)
     }
 
     /// The tiles at both ends of a channel, if they are two.
@@ -97,14 +97,17 @@ struct Cut<'n> {
 }
 
 impl<'n> Cut<'n> {
-    fn new(network: &'n Network, tiles: usize, is_busy: &dyn Fn(TerminalId) -> bool) -> Self {
-        let routers = network.router_count() as usize;
-        let part = |terminal: u32| if is_busy(TerminalId(terminal)) { PORT } else { IDLE_PORT };
-        let parts: Vec<u64> = (0..network.terminal_count()).map(part).collect();
-        let of_router = routers_work(network, &parts);
-        let of_terminal: Vec<u64> = parts.into_iter().map(|part| PORTS_OF_TERMINAL * part).collect();
-        let all = of_router.iter().sum::<u64>() + of_terminal.iter().sum::<u64>();
-        Self { network, tile_of: vec![NOWHERE; routers], of_terminal, of_router, work: vec![0; tiles], terminals: vec![0; tiles], all }
+    fn new(network: &'n Network, tiles: usize, work: Work) -> Self {
+        let (all, Work { of_terminal, of_router }) = (work.all(), work);
+        Self {
+            network,
+            tile_of: vec![NOWHERE; of_router.len()],
+            of_terminal,
+            of_router,
+            work: vec![0; tiles],
+            terminals: vec![0; tiles],
+            all,
+        }
     }
 
     fn take(&mut self, router: u32, tile: usize) {
@@ -217,47 +220,10 @@ impl<'n> Cut<'n> {
     }
 }
 
-/// By router: its work, its ports times the parts of a port that its terminals have on average. Routers without terminals have what their
-/// neighbours have that are nearer to terminals.
-fn routers_work(network: &Network, parts: &[u64]) -> Vec<u64> {
-    let routers = network.router_count() as usize;
-    let (mut sums, mut counts) = (vec![0; routers], vec![0; routers]);
-    for (terminal, part) in (0..).map(TerminalId).zip(parts) {
-        let home = network.injection_port(terminal).0.index();
-        (sums[home], counts[home]) = (sums[home] + part, counts[home] + 1);
-    }
-    let mut known: Vec<u32> = (0..routers as u32).filter(|&router| counts[router as usize] > 0).collect();
-    let mut is_known: Vec<bool> = counts.iter().map(|&count| count > 0).collect();
-    while !known.is_empty() {
-        let mut next = Vec::new();
-        for &router in &known {
-            let part = sums[router as usize] / counts[router as usize];
-            for neighbour in neighbours(network, router).filter(|neighbour| !is_known[neighbour.index()]) {
-                if counts[neighbour.index()] == 0 {
-                    next.push(neighbour.0);
-                }
-                (sums[neighbour.index()], counts[neighbour.index()]) = (sums[neighbour.index()] + part, counts[neighbour.index()] + 1);
-            }
-        }
-        next.iter().for_each(|&router| is_known[router as usize] = true);
-        known = next;
-    }
-    let part = |router: usize| if counts[router] > 0 { sums[router] / counts[router] } else { IDLE_PORT };
-    (0..routers).map(|router| part(router) * u64::from(network.port_count(RouterId(router as u32)))).collect()
-}
-
-/// The routers to which channels of a router lead, each as often as channels do.
-fn neighbours(network: &Network, router: u32) -> impl Iterator<Item = RouterId> + '_ {
-    let channels = (0..network.port_count(RouterId(router))).filter_map(move |port| network.output_channel(RouterId(router), port as u16));
-    channels.filter_map(|channel| match network.destination(channel) {
-        Endpoint::Router(next, _) => Some(next),
-        Endpoint::Terminal(_) => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasuri_network::id::RouterId;
     use kasuri_network::network::{Link, NetworkBuilder};
 
     /// Routers in a row, with a terminal at every second one.
@@ -296,7 +262,7 @@ mod tests {
     }
 
     fn check(network: &Network, tiles: u32, together: bool) -> Partition {
-        let partition = Partition::new(network, tiles, together, 1, &|_| true);
+        let partition = Partition::new(network, tiles, together, 1, || Work::expected(network, &|_| true));
         assert_eq!(partition.shares.len() as u32, tiles.min(network.router_count()));
         let mut owners = vec![0; network.router_count() as usize];
         let mut terminals = 0;
@@ -348,7 +314,7 @@ mod tests {
     fn who_is_busy_is_shared_out() {
         let network = tree(8);
         for busy in [8, 16] {
-            let partition = Partition::new(&network, 2, false, 1, &|terminal| terminal.0 < busy);
+            let partition = Partition::new(&network, 2, false, 1, || Work::expected(&network, &|terminal| terminal.0 < busy));
             let of_first = partition.shares[0].terminals.end;
             // Those of which nothing is expected weigh a little.
             assert!((busy / 2..busy / 2 + 3).contains(&of_first), "{of_first} of {busy}");
@@ -357,11 +323,32 @@ mod tests {
         }
     }
 
+    /// Terminals of the first half of a tree send five times as much as others: seen at work, the tree is cut elsewhere.
+    #[test]
+    fn measured_work_is_shared_out() {
+        let network = tree(8);
+        let expected = Partition::new(&network, 2, false, 1, || Work::expected(&network, &|_| true));
+        assert_eq!(expected.shares[0].terminals, 0..16);
+        let cycles = 100;
+        let flits: Vec<u64> = (0..network.channel_count())
+            .map(|channel| match network.source(ChannelId(channel)) {
+                Endpoint::Terminal(terminal) if terminal.0 < 16 => 50,
+                Endpoint::Router(router, _) if router.0 < 8 => 50,
+                _ => 10,
+            })
+            .collect();
+        let work = Work::measured(&network, &flits, cycles);
+        let measured = Partition::new(&network, 2, false, 1, || work.clone());
+        assert!(measured.shares[0].terminals.end < 13, "{:?}", measured.shares);
+        assert!(10 * measured.greatest_work(&work) < 9 * expected.greatest_work(&work));
+        assert!(2 * measured.greatest_work(&work) < work.all() * 11 / 10);
+    }
+
     #[test]
     fn the_terminals_of_a_host_have_one_tile() {
         for (network, of_host) in [(tree(5), 3), (tree(5), 4), (tree(4), 8), (row(11), 4), (tree(2), 100)] {
             for tiles in 1..9 {
-                let partition = Partition::new(&network, tiles, false, of_host, &|_| true);
+                let partition = Partition::new(&network, tiles, false, of_host, || Work::expected(&network, &|_| true));
                 let ends: Vec<u32> = partition.shares.iter().map(|share| share.terminals.end).collect();
                 assert!(ends.iter().all(|&end| end % of_host == 0 || end == network.terminal_count()), "{of_host}: {ends:?}");
                 assert!(partition.shares.iter().all(|share| !share.routers.is_empty()));

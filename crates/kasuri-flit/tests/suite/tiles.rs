@@ -1,11 +1,16 @@
 //! Tiles: a network that is cut into parts which exchange flits, credits and packets' records is the same network, bit for bit.
 
 use crate::common::{Fixed, Setup, ToTheEnd};
-use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status};
+use kasuri_model::engine::{Command, Controller, Engine, Interval, Outcome, Status, Threads};
 use kasuri_model::router::{
     AllocatorParameters, Architecture, BufferPolicy, Congestion, PipelineEntry, Priority, RouterParameters, Switching, VcRelease,
 };
+use kasuri_model::scenario::TrafficClass;
+use kasuri_network::id::TerminalId;
+use kasuri_network::rng::Stream;
 use kasuri_network::topology::{ChannelParameters, PerDimension};
+use kasuri_workload::traffic::pattern::Pattern;
+use std::sync::Arc;
 
 /// Ends when all packets of some terminal have arrived.
 struct ToTheFirst;
@@ -132,6 +137,70 @@ fn batches_end_alike_in_any_number_of_tiles() {
 fn tiles_agree_where_arrivals_open_windows() {
     let process = ("batch", "batch_packets = 1000\noutstanding_packets = 2".to_owned());
     tiles_agree(&Setup { process, load: 1.0, ..Setup::mesh(&[3, 3]) });
+}
+
+/// Terminals before `end` send to each other; the others are silent.
+#[derive(Debug)]
+struct Among {
+    end: u32,
+}
+
+impl Pattern for Among {
+    fn destination(&self, source: TerminalId, stream: &mut Stream) -> Option<TerminalId> {
+        (source.0 < self.end).then(|| TerminalId(stream.below(self.end)))
+    }
+
+    fn weights(&self, source: TerminalId) -> Vec<(TerminalId, f64)> {
+        let all = if source.0 < self.end { self.end } else { 0 };
+        (0..all).map(|terminal| (TerminalId(terminal), 1.0 / f64::from(all))).collect()
+    }
+}
+
+/// Counts the intervals that begin and those that end.
+struct Counted {
+    inner: Fixed,
+    begun: u32,
+    ended: u32,
+}
+
+impl Controller for Counted {
+    fn interval_cycles(&mut self) -> u64 {
+        self.begun += 1;
+        self.inner.interval_cycles()
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        self.ended += 1;
+        self.inner.interval_ended(interval)
+    }
+}
+
+/// Where one half of the terminals sends ten times as much as the other, a run on several threads finds out, is cut anew and begins once more:
+/// before its controller has heard of anything, and with the same result.
+#[test]
+fn a_run_that_is_cut_anew_by_its_work_has_the_same_result() {
+    for setup in [Setup::mesh(&[8, 8]), Setup::fat_tree(4, 3), Setup { packet_flits: 1, ..Setup::torus(&[8, 8]) }] {
+        let terminals = setup.network().terminal_count();
+        for (busy, is_uneven) in [(terminals / 2, true), (terminals, false)] {
+            let mut scenario = Setup { load: 0.03, paranoid: true, router: router(4, 8), ..setup.clone() }.build();
+            let loaded = Setup { load: 0.4, ..setup.clone() }.build().classes.remove(0);
+            scenario.classes.push(TrafficClass { pattern: Arc::new(Among { end: busy }), ..loaded });
+            let run = |threads: usize| {
+                let mut prepared = kasuri_flit::FlitEngine.prepare(&scenario).unwrap();
+                prepared.use_threads(Threads::new(threads)).unwrap();
+                let mut controller = Counted { inner: Fixed::new(400, 500), begun: 0, ended: 0 };
+                let outcome = prepared.run(&mut controller).unwrap();
+                (outcome, controller.begun - controller.ended)
+            };
+            let (whole, begun_twice) = run(1);
+            assert!(whole.packet_latency.count > 100 && begun_twice == 0);
+            for threads in [2, 3] {
+                let (cut, begun_twice) = run(threads);
+                assert_eq!(whole, cut, "{threads} threads, {:?}", setup.topology);
+                assert_eq!(begun_twice, u32::from(is_uneven), "{threads} threads, {busy} busy of {:?}", setup.topology);
+            }
+        }
+    }
 }
 
 /// The least run with mail both ways between two threads: so small that an interpreter gets through it.
