@@ -682,7 +682,7 @@ pub fn write_csv(rows: &[RunRow], out: impl Write) -> io::Result<()> {
 pub fn names(rows: &[RunRow]) -> Vec<&str> {
     let mut names: Vec<&str> = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name).collect();
     let mut known: BTreeSet<&str> = names.iter().copied().collect();
-    for (name, _) in rows.iter().flat_map(RunRow::columns) {
+    for (name, _) in rows.iter().skip(1).flat_map(RunRow::columns) {
         if known.insert(name) {
             names.push(name);
         }
