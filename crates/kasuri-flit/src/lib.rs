@@ -7,6 +7,7 @@
 //!
 //! This crate does not know the flow engine, files, threads or the command line, and has no routing of its own.
 
+mod balance;
 mod crosspoint;
 mod edge;
 mod endpoint;

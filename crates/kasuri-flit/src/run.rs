@@ -141,7 +141,7 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) interval_ends: Ends,
     /// What will fail and come up again.
     changes: Changes,
-    /// The first interval, from its beginning to its end, while it has begun and nobody has been told.
+    /// Where the first interval begins and ends, if [`Self::begin`] has begun it and [`Self::run`] has not gone on yet.
     pub(crate) begun: Option<(u64, u64)>,
 }
 
@@ -524,10 +524,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let mut flits = vec![0; self.scenario.network.channel_count() as usize];
         for tile in &mut self.tiles {
             let all_sent = std::mem::replace(&mut tile.statistics.sent, Column::filled(0, 0));
-            for (port, &sent) in (0..).zip(all_sent.iter()).filter(|(_, sent)| **sent > 0) {
-                let channel = tile.channel_of_port(port).expect("only connected ports send");
-                flits[channel.index()] = sent;
-            }
+            tile.put_on_channels(all_sent.iter().copied(), &mut flits);
         }
         flits
     }
@@ -702,6 +699,14 @@ impl<L: RouterLayout> Tile<'_, L> {
             if self.statistics.counting.rates {
                 self.statistics.sent[port] += u64::from(sent);
             }
+        }
+    }
+
+    /// Puts what each port has sent on the channel that leaves by it.
+    pub(crate) fn put_on_channels(&self, sent_by_port: impl Iterator<Item = u64>, flits_of_channel: &mut [u64]) {
+        for (port, sent) in (0..).zip(sent_by_port).filter(|(_, sent)| *sent > 0) {
+            let channel = self.channel_of_port(port).expect("only connected ports send");
+            flits_of_channel[channel.index()] = sent;
         }
     }
 

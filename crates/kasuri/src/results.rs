@@ -680,14 +680,8 @@ pub fn write_csv(rows: &[RunRow], out: impl Write) -> io::Result<()> {
 
 /// The columns of several rows, each once. Rows of open traffic and of closed workloads have different ones.
 pub fn names(rows: &[RunRow]) -> Vec<&str> {
-    let mut names: Vec<&str> = rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name).collect();
-    let mut known: BTreeSet<&str> = names.iter().copied().collect();
-    for (name, _) in rows.iter().skip(1).flat_map(RunRow::columns) {
-        if known.insert(name) {
-            names.push(name);
-        }
-    }
-    names
+    let mut known = BTreeSet::new();
+    rows.iter().flat_map(RunRow::columns).map(|(name, _)| name).filter(|name| known.insert(*name)).collect()
 }
 
 /// A value as a field of CSV.

@@ -1,6 +1,5 @@
 //! What watches a simulation and changes nothing in it: statistics, invariants, deadlock.
 
-mod balance;
 mod deadlock;
 pub(crate) mod intervals;
 mod invariants;

@@ -6,17 +6,21 @@ use crate::team::Team;
 use crate::tile::{Tile, Work};
 use kasuri_model::engine::{Controller, EngineError};
 
-/// The cycle of the look, late enough to see what is usual; and the part of a run after which it is too late.
+/// The cycle in which a run looks at its tiles, if it is long enough.
 const LATEST_LOOK: u64 = 256;
+
+/// A look before this cycle would not see what is usual.
 const EARLIEST_LOOK: u64 = 64;
+
+/// A look after more than this part of a run, 1/8, would throw too much away.
 const PARTS_OF_LOOK: u64 = 8;
 
-/// The tile that has most to do has so much more than the mean: then the work of each router is worth counting.
+/// The work of each router is counted if the tile with most flits has at least so many times the mean.
 const UNEVEN: f64 = 1.1;
 
 impl<'a, L: RouterLayout> Run<'a, L> {
-    /// Begins with the first cycles. If a tile has much more to do than others, returns the work that they took in each router and terminal:
-    /// tiles may be cut by it, as long as little has been done and the controller has heard of nothing.
+    /// Runs the first cycles; [`Self::run`] goes on from there. If a tile has much more to do than others, returns the work of each router
+    /// and terminal in these cycles. The caller may then cut tiles by it and begin with another run: the controller has heard of nothing.
     ///
     /// # Errors
     /// Those of [`Self::run`].
@@ -58,10 +62,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         let network = &*self.scenario.network;
         let mut flits = vec![0; network.channel_count() as usize];
         for tile in &self.tiles {
-            for (port, links) in (0..).zip(tile.wiring.links.iter()).filter(|(_, links)| links.sent > 0) {
-                let channel = tile.channel_of_port(port).expect("only connected ports send");
-                flits[channel.index()] += u64::from(links.sent);
-            }
+            tile.put_on_channels(tile.wiring.links.iter().map(|links| u64::from(links.sent)), &mut flits);
         }
         Work::measured(network, &flits, self.cycle)
     }
