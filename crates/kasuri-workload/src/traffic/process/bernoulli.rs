@@ -36,7 +36,8 @@ impl Process for Compiled {
         if self.log_failure == 0.0 {
             return None;
         }
-        let gap = stream.trials(self.log_failure);
+        // A coin that always shows the same side is not thrown.
+        let gap = if self.log_failure == f64::NEG_INFINITY { 1 } else { stream.trials(self.log_failure) };
         Some(previous.map_or(gap - 1, |cycle| cycle.saturating_add(gap)))
     }
 }
