@@ -241,13 +241,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             if head == NONE {
                 continue;
             }
-            if pointers.input(head).packet.request_next == NONE {
-                self.give_channel(port, head, active);
-            } else {
-                match self.notes().channels {
-                    Rule::InputFirst => self.give_channels_input_first(port, active),
-                    Rule::Islip(iterations) => self.give_channels_output_first(port, iterations, active),
-                }
+            if pointers.input(head).packet.request_next != NONE {
+                self.give_channels_contended(port, active);
+            } else if self.give_channel(port, head, active) {
+                continue;
             }
             // Losers bid again in the next cycle as long as something is free; otherwise a release lists the port.
             if !pointers.output_port(port).free.is_empty() {
@@ -262,9 +259,10 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         self.layout.notes.as_mut().expect("made for routers whose packets are of one flit")
     }
 
-    /// One head alone at its port: whoever chooses first, it gets the first free virtual channel from its pointer on.
+    /// One head alone at its port: whoever chooses first, it gets the first free virtual channel from its pointer on, if there is one. Then
+    /// nobody asks for the port any more.
     #[inline(always)]
-    fn give_channel(&mut self, port: u32, head: u32, active: &mut List) {
+    fn give_channel(&mut self, port: u32, head: u32, active: &mut List) -> bool {
         let pointers = self.pointers();
         let eligible = self.free_of_range(port, head);
         if !eligible.is_empty() {
@@ -273,6 +271,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             pointers.move_behind(head, output);
             self.win_channel(head, output, active);
         }
+        !eligible.is_empty()
     }
 
     /// A head wins an output slot: the packet is announced to the next buffer, and bids for the switch from now on.
@@ -290,6 +289,53 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         if account.credits > 0 {
             let by_slot = self.notes().lists_slots();
             pointers.bid(output, by_slot, active);
+        }
+    }
+
+    /// The free virtual channels of a port, if there are any, go to some of the heads that ask for them.
+    #[inline(always)]
+    fn give_channels_contended(&mut self, port: u32, active: &mut List) {
+        let free = self.pointers().output_port(port).free;
+        if free.is_empty() {
+            return;
+        }
+        if free.rest().is_empty() {
+            return self.give_last_channel(port << M::SHIFT | free.first(), active);
+        }
+        match self.notes().channels {
+            Rule::InputFirst => self.give_channels_input_first(port, active),
+            Rule::Islip(iterations) => self.give_channels_output_first(port, iterations, active),
+        }
+    }
+
+    /// The only free virtual channel of a port, for which several heads ask: by either rule its arbiter alone decides, since every head that
+    /// may take it picks it, and has no other offer. So it is when a port is saturated.
+    #[inline(always)]
+    fn give_last_channel(&mut self, output: u32, active: &mut List) {
+        let pointers = self.pointers();
+        let (vc, pointer) = ((output & (M::BITS - 1)) as u8, pointers.output(output).packet.grant_pointer);
+        let mut link = &raw mut pointers.links(output >> M::SHIFT).request_head;
+        let (mut best, mut distance_of_best, mut link_to_best) = (NONE, u32::MAX, link);
+        // SAFETY: `link` points to the port's link or to that of an earlier head. Both stand in columns that nothing else uses meanwhile.
+        unsafe {
+            let mut head = *link;
+            while head != NONE {
+                let packet = &mut pointers.input(head).packet;
+                let distance = from_pointer(head, pointer);
+                let may_take = (packet.request_first <= vc) & (vc <= packet.request_last);
+                // The first one that may, however far it is: the head served last has the greatest distance of all numbers.
+                let is_better = may_take & ((best == NONE) | (distance < distance_of_best));
+                best = select_unpredictable(is_better, head, best);
+                distance_of_best = select_unpredictable(is_better, distance, distance_of_best);
+                link_to_best = select_unpredictable(is_better, link, link_to_best);
+                link = &raw mut packet.request_next;
+                head = *link;
+            }
+            if best != NONE {
+                *link_to_best = pointers.input(best).packet.request_next;
+                pointers.move_behind(best, output);
+                self.win_channel(best, output, active);
+            }
         }
     }
 
@@ -340,9 +386,6 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let claims = self.notes().claims.as_mut_ptr();
         // SAFETY: there is an entry for each virtual channel of a port.
         let claim = |vc: u32| unsafe { &mut *claims.add(vc as usize) };
-        if pointers.output_port(port).free.is_empty() {
-            return;
-        }
         let mut claimed = M::default();
         let mut head = pointers.links(port).request_head;
         while head != NONE {
@@ -451,16 +494,15 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let is_better = (rival == NONE) | (from_pointer(input_port, pointer) < from_pointer(rival, pointer));
             *chosen_by(port) = select_unpredictable(is_better, input_port, rival);
         }
-        // A port that has been chosen is so by the port of its candidate.
+        // A port that has been chosen is so by the port of its candidate. Once it knows, nobody has chosen there, for the next cycle.
         winners.retain(|input_port| {
             let candidate = &mut pointers.input_port(input_port).candidate;
-            let wins = *chosen_by(*candidate >> M::SHIFT) == input_port;
+            let chosen = chosen_by(*candidate >> M::SHIFT);
+            let wins = *chosen == input_port;
+            *chosen = select_unpredictable(wins, NONE, *chosen);
             *candidate = select_unpredictable(wins, *candidate, NONE);
             wins
         });
-        for &input_port in winners.as_slice() {
-            *chosen_by(pointers.input_port(input_port).candidate >> M::SHIFT) = NONE;
-        }
     }
 
     /// Winners cross the switch: each packet leaves its buffer and gives back its virtual channel. By layout, input port and output port,
