@@ -20,7 +20,7 @@ const STATES_SHIFT: u32 = 3;
 ///
 /// From the low byte on: the state before, first and last of the virtual channels of the packet's class, the state after, the port
 /// (two), first and last of the virtual channels that the packet may take, the last one plus 1. Where the routing draws, there is 0 for the
-/// last one, and between it and the question the number of the draw plus 1.
+/// last one, and between it and the question where the answers stand (three) and of how many alternatives the draw is.
 #[derive(Clone, Copy, Debug)]
 struct Entry(u64);
 
@@ -51,7 +51,8 @@ impl Entry {
             let (candidate, after) = self.answer();
             Known::Answer(candidate, after)
         } else {
-            ((self.0 >> 24) as u32).checked_sub(1).map_or(Known::Nothing, Known::Draw)
+            let draw = Draw { alternatives: (self.0 >> 48) as u32, first: (self.0 >> 24) as u32 & 0xff_ffff };
+            if draw.alternatives == 0 { Known::Nothing } else { Known::Draw(draw) }
         }
     }
 
@@ -67,8 +68,8 @@ pub(crate) enum Known {
     Nothing,
     /// The candidate, and the packet's state after the hop.
     Answer(Candidate, u32),
-    /// That the routing draws first: the number of the draw.
-    Draw(u32),
+    /// That the routing draws first.
+    Draw(Draw),
 }
 
 /// What a routing has asked of its choice: nothing, one of so many alternatives once (above, with what was drawn below), or more. One word,
@@ -92,12 +93,15 @@ impl Asked {
 }
 
 /// A draw from which an answer follows.
-#[derive(Clone, Copy, Debug)]
-struct Draw {
-    alternatives: u32,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Draw {
+    pub(crate) alternatives: u32,
     /// Where the answers stand, by what is drawn.
     first: u32,
 }
+
+/// Draws of more alternatives fit no entry.
+const MOST_ALTERNATIVES: u32 = 0xff;
 
 /// What the answer depends on.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +125,6 @@ pub(crate) struct RouteMemo {
     by_slot: bool,
     /// By class, of its packets and of their replies in turn: their virtual channels, as in an entry.
     channels: Column<u64>,
-    draws: Vec<Draw>,
     /// An [`Entry`] for each alternative of each draw.
     drawn: Vec<u64>,
 }
@@ -162,7 +165,6 @@ impl RouteMemo {
             states_mask: 0,
             by_slot,
             channels: channels.iter().flatten().map(|&channels| in_entry(channels)).collect::<Vec<_>>().into(),
-            draws: Vec::new(),
             drawn: Vec::new(),
         })
     }
@@ -186,16 +188,10 @@ impl RouteMemo {
         Entry(self.entries[question.index]).knows(question)
     }
 
-    /// Of how many alternatives a draw is.
-    #[inline(always)]
-    pub(crate) fn alternatives(&self, draw: u32) -> u32 {
-        self.draws[draw as usize].alternatives
-    }
-
     /// The answer that follows from a draw, if it is known.
     #[inline(always)]
-    pub(crate) fn answer_to_draw(&self, draw: u32, drawn: u32) -> Option<(Candidate, u32)> {
-        let entry = self.drawn[(self.draws[draw as usize].first + drawn) as usize];
+    pub(crate) fn answer_to_draw(&self, draw: Draw, drawn: u32) -> Option<(Candidate, u32)> {
+        let entry = self.drawn[(draw.first + drawn) as usize];
         (entry != 0).then(|| Entry(entry).answer())
     }
 
@@ -205,7 +201,6 @@ impl RouteMemo {
         (self.states_shift, self.states_mask) = (STATES_SHIFT, (1 << STATES_SHIFT) - 1);
         let entries = std::mem::replace(&mut self.entries, Vec::new().into()).len();
         self.entries = vec![0; entries << STATES_SHIFT].into();
-        self.draws.clear();
         self.drawn.clear();
     }
 
@@ -226,16 +221,15 @@ impl RouteMemo {
     fn keep_drawn(&mut self, question: &Question, (alternatives, drawn): (u32, u32), answer: Entry) {
         let draw = match self.known(question) {
             Known::Draw(draw) => draw,
-            _ if self.drawn.len() + alternatives as usize > MAX_ENTRIES => return,
+            _ if alternatives > MOST_ALTERNATIVES || self.drawn.len() + alternatives as usize > MAX_ENTRIES => return,
             _ => {
-                let (draw, first) = (self.draws.len() as u32, self.drawn.len() as u32);
-                self.draws.push(Draw { alternatives, first });
+                let first = self.drawn.len() as u32;
                 self.drawn.resize(self.drawn.len() + alternatives as usize, 0);
-                self.entries[question.index] = u64::from(draw + 1) << 24 | question.key;
-                draw
+                self.entries[question.index] = u64::from(alternatives) << 48 | u64::from(first) << 24 | question.key;
+                Draw { alternatives, first }
             }
         };
-        self.drawn[(self.draws[draw as usize].first + drawn) as usize] = answer.0;
+        self.drawn[(draw.first + drawn) as usize] = answer.0;
     }
 }
 
@@ -319,7 +313,7 @@ mod tests {
                         Known::Nothing => None,
                         Known::Answer(candidate, after) => Some((candidate, after)),
                         Known::Draw(draw) => {
-                            assert!(draws && memo.alternatives(draw) == alternatives);
+                            assert!(draws && draw.alternatives == alternatives);
                             memo.answer_to_draw(draw, drawn)
                         }
                     };

@@ -185,7 +185,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             Known::Draw(draw) => {
                 let record = &self.packets[packet];
                 let key = packet_key(self.routing.seed, record.source, record.serial);
-                let drawn = HashedChoice::at_hop(key, u32::from(record.hops) + 1, NoView).uniform(memo.alternatives(draw));
+                let drawn = HashedChoice::at_hop(key, u32::from(record.hops) + 1, NoView).uniform(draw.alternatives);
                 if let Some((candidate, state)) = memo.answer_to_draw(draw, drawn) {
                     return Route { candidate, state };
                 }
