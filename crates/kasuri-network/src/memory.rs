@@ -51,6 +51,11 @@ impl<T> Column<T> {
         self.0.iter_mut()
     }
 
+    /// Exchanges two entries.
+    pub fn swap(&mut self, one: usize, other: usize) {
+        self.0.swap(one, other);
+    }
+
     /// A bare pointer to the first entry, for code that works on several entries at once.
     #[inline(always)]
     pub fn as_mut_ptr(&mut self) -> *mut T {

@@ -115,7 +115,7 @@ impl Queues {
     fn swap_head(&mut self, terminal: u32, queue: usize) {
         let Some(queues) = &mut self.by_class else { return };
         let place = terminal as usize * queues.queues() + queue;
-        let (head, front) = (&mut queues.heads[place], &mut self.heads[terminal as usize]);
+        let (head, front) = (&mut queues.heads[place], &mut self.heads[terminal]);
         std::mem::swap(&mut head.packet, &mut front.packet);
         std::mem::swap(&mut head.vc, &mut front.vc);
         std::mem::swap(&mut head.last_vc, &mut front.last_vc);
@@ -128,7 +128,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let mut active = self.edge.queues.take_active(block);
         active.retain(|&terminal| {
             let stays = self.choose_queue(terminal, now);
-            self.edge.queues.heads[terminal as usize].listed = stays;
+            self.edge.queues.heads[terminal].listed = stays;
             stays
         });
         self.edge.queues.put_active(block, active);
@@ -163,7 +163,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         for &queue in order {
             self.edge.queues.swap_head(terminal, queue);
             let vc = self.serve_head(terminal, queue, now, &mut asks_again);
-            waits |= self.edge.queues.heads[terminal as usize].packet != NONE;
+            waits |= self.edge.queues.heads[terminal].packet != NONE;
             self.edge.queues.swap_head(terminal, queue);
             if vc.is_some_and(|vc| self.terminals.has_credit(terminal << L::Mask::SHIFT | u32::from(vc)))
                 && let Some(queues) = &mut self.edge.queues.by_class
@@ -179,7 +179,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Draws the packet of a queue that has none, and finds its virtual channel. Notes whether one may come in the next cycle.
     fn serve_head(&mut self, terminal: u32, queue: usize, now: u64, asks_again: &mut bool) -> Option<u16> {
-        if self.edge.queues.heads[terminal as usize].packet == NONE {
+        if self.edge.queues.heads[terminal].packet == NONE {
             match self.edge.next_packet_of_queue(terminal, queue, now) {
                 Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
                 Next::Later => {
@@ -189,15 +189,15 @@ impl<L: RouterLayout> Tile<'_, L> {
                 Next::Nothing => return None,
             }
         }
-        let vc = self.edge.queues.heads[terminal as usize].vc;
-        (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.edge.queues.heads[terminal as usize].vc)
+        let vc = self.edge.queues.heads[terminal].vc;
+        (vc != NO_VC || self.choose_virtual_channel(terminal, now)).then(|| self.edge.queues.heads[terminal].vc)
     }
 
     /// The queue chosen sends a flit.
     fn send_of_queue(&mut self, terminal: u32, now: u64) {
         let Some(queue) = self.edge.queues.by_class.as_ref().map(|queues| queues.last[terminal as usize]) else { return };
         self.edge.queues.swap_head(terminal, queue);
-        let vc = self.edge.queues.heads[terminal as usize].vc;
+        let vc = self.edge.queues.heads[terminal].vc;
         self.send_flit(terminal << L::Mask::SHIFT | u32::from(vc), now);
         self.edge.queues.swap_head(terminal, queue);
     }

@@ -343,8 +343,13 @@ pub(crate) trait PacketFeed: Send {
     /// Fetches what the cycles of a window look at for a block of terminals whose state is far.
     fn prefetch_block(&self, _block: u32) {}
 
-    /// A packet of this feed stands at the head of a terminal's queue from now on.
+    /// A packet of this feed stands at the head of a terminal's queue from now on. Told only if [`Self::hears_packets`].
     fn began(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
+
+    /// Does the feed ask for [`Self::began`] and [`Self::packet_arrived`]?
+    fn hears_packets(&self) -> bool {
+        true
+    }
 
     /// A packet that this feed has drawn will not be sent, nor answered.
     fn dropped(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
@@ -368,7 +373,7 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
-    /// The tail of a packet of this feed has arrived.
+    /// The tail of a packet of this feed has arrived. Told only if [`Self::hears_packets`].
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues);
 
     /// A cycle of a block of terminals begins: wakes those that have a packet from this cycle on.

@@ -97,7 +97,7 @@ impl<L: RouterLayout> Tile<'_, L> {
                 self.note_room(terminal << L::Mask::SHIFT | u32::from(vc));
             }
         }
-        let sending = self.edge.queues.heads[terminal as usize].vc;
+        let sending = self.edge.queues.heads[terminal].vc;
         if sending != NO_VC {
             self.note_room(terminal << L::Mask::SHIFT | u32::from(sending));
         }
@@ -129,7 +129,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             let stays = self.serve_queue(terminal, now);
             active[kept] = terminal;
             kept += usize::from(stays);
-            self.edge.queues.heads[terminal as usize].listed = stays;
+            self.edge.queues.heads[terminal].listed = stays;
         }
         active.truncate(kept);
         self.edge.queues.put_active(block, active);
@@ -142,7 +142,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             return;
         }
         if let Some(&terminal) = active.get(position + 2 * PREFETCH_DISTANCE) {
-            prefetch(&self.edge.queues.heads[terminal as usize]);
+            prefetch(&self.edge.queues.heads[terminal]);
             prefetch(&self.terminals.injection[terminal << L::Mask::SHIFT]);
             self.wiring.links[self.parameters.first_terminal_port + terminal].prefetch();
         }
@@ -155,14 +155,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
     #[inline(always)]
     pub(super) fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
-        if self.edge.queues.heads[terminal as usize].packet == NONE {
+        if self.edge.queues.heads[terminal].packet == NONE {
             match self.edge.next_packet(terminal, now) {
                 Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
                 Next::Later => return true,
                 Next::Nothing => return false,
             }
         }
-        if self.edge.queues.heads[terminal as usize].vc != NO_VC {
+        if self.edge.queues.heads[terminal].vc != NO_VC {
             return false;
         }
         if self.parameters.periodic && self.terminals.busy_until[terminal] > now {
@@ -213,7 +213,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             if source.left == 1 {
                 let terminal = slot >> L::Mask::SHIFT;
                 self.wiring.links[self.parameters.first_terminal_port + terminal].prefetch();
-                prefetch(&self.edge.queues.heads[terminal as usize]);
+                prefetch(&self.edge.queues.heads[terminal]);
                 self.packets.prefetch(source.packet);
                 self.edge.feed().prefetch_tail_left(self.parameters.share.terminals.start + terminal);
             }
@@ -265,7 +265,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         let sent = &mut self.terminals.injection[slot];
         self.wiring.links[self.parameters.first_terminal_port + terminal].sent += u32::from(sent.index - sent.settled);
         (sent.index, sent.settled) = (0, 0);
-        let source = &mut self.edge.queues.heads[terminal as usize];
+        let source = &mut self.edge.queues.heads[terminal];
         let packet = source.packet;
         (source.packet, source.last_vc, source.vc) = (NONE, source.vc, NO_VC);
         if self.parameters.release == VcRelease::Tail {
@@ -278,7 +278,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
     pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
-        let source = &mut self.edge.queues.heads[terminal as usize];
+        let source = &mut self.edge.queues.heads[terminal];
         let serial = source.serial;
         source.serial += 1;
         let id = self.parameters.share.terminal(terminal);
@@ -312,7 +312,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             self.packets.origins.note_waited(packet, waited);
         }
         self.edge.began(&drawn, terminal, now);
-        let source = &mut self.edge.queues.heads[terminal as usize];
+        let source = &mut self.edge.queues.heads[terminal];
         (source.packet, source.vc) = (packet, NO_VC);
     }
 
@@ -340,7 +340,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Finds the virtual channel of a packet: the first one after that of the packet before which is free and not full.
     #[inline(always)]
     pub(super) fn find_virtual_channel(&self, terminal: u32, now: u64) -> Option<u16> {
-        let source = self.edge.queues.heads[terminal as usize];
+        let source = self.edge.queues.heads[terminal];
         let record = &self.packets[source.packet];
         let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];
         let needed = if self.parameters.switching == Switching::Wormhole { 1 } else { record.flits };
@@ -377,7 +377,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Gives the packet at the head of a queue a virtual channel, if there is one for it: its flits are sent from now on.
     pub(crate) fn choose_virtual_channel(&mut self, terminal: u32, now: u64) -> bool {
         let Some(vc) = self.find_virtual_channel(terminal, now) else { return false };
-        let packet = self.edge.queues.heads[terminal as usize].packet;
+        let packet = self.edge.queues.heads[terminal].packet;
         let record = &mut self.packets[packet];
         record.injected = now;
         let flits = record.flits;
@@ -392,7 +392,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         self.terminals.start_sending(slot);
         let free = &mut self.terminals.free[terminal];
         *free = free.without(L::Mask::bit(u32::from(vc)));
-        self.edge.queues.heads[terminal as usize].vc = vc;
+        self.edge.queues.heads[terminal].vc = vc;
         self.announce_packet(self.first_terminal_slot() + slot, packet);
         if self.routing.lookahead.is_some() {
             self.decide_ahead(packet, self.terminals.injection[slot].to);

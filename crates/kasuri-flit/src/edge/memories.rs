@@ -163,7 +163,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A terminal sends a flit, if it has one, a credit and its channel.
     fn send_from_memory(&mut self, terminal: u32, now: u64) -> bool {
-        let vc = self.edge.queues.heads[terminal as usize].vc;
+        let vc = self.edge.queues.heads[terminal].vc;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
         if vc == NO_VC || !self.terminals.has_credit(slot) || self.terminals.is_busy(terminal, now) {
             return false;

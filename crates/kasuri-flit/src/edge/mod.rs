@@ -96,6 +96,8 @@ pub(crate) struct Edge<'a> {
     proceeds: bool,
     /// And for [`PacketFeed::end_cycle`]?
     answers_by_block: bool,
+    /// And of packets that begin and arrive?
+    hears_packets: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) hears_heads: bool,
     is_elsewhere: bool,
@@ -122,6 +124,7 @@ impl<'a> Edge<'a> {
             drain: Drain::default(),
             proceeds: feed.proceeds(),
             answers_by_block: is_local(scenario),
+            hears_packets: feed.hears_packets(),
             hears_heads: feed.hears_heads(),
             is_elsewhere: has_one_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
@@ -161,7 +164,9 @@ impl<'a> Edge<'a> {
     /// A packet stands at the head of a terminal's queue.
     #[inline(always)]
     pub(crate) fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
-        self.feed.began(drawn, self.first_terminal + terminal, now);
+        if self.hears_packets {
+            self.feed.began(drawn, self.first_terminal + terminal, now);
+        }
     }
 
     /// The tail of a packet of a class has left a terminal.
@@ -186,7 +191,9 @@ impl<'a> Edge<'a> {
         {
             *completion = arrival.now + 1;
         }
-        self.feed.packet_arrived(arrival, &mut self.queues);
+        if self.hears_packets {
+            self.feed.packet_arrived(arrival, &mut self.queues);
+        }
     }
 
     /// A packet that a terminal of the tile has sent is lost. Will it be sent again?

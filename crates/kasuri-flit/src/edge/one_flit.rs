@@ -30,7 +30,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         };
         self.terminals.blocked[terminal] = false;
         let slot = terminal << L::Mask::SHIFT | u32::from(vc);
-        let head = &mut self.edge.queues.heads[terminal as usize];
+        let head = &mut self.edge.queues.heads[terminal];
         let packet = head.packet;
         (head.packet, head.last_vc) = (NONE, vc);
         let record = &mut self.packets[packet];

@@ -13,7 +13,7 @@ use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{Joint, Scenario};
 use kasuri_network::id::TerminalId;
-use kasuri_network::memory::large_vec;
+use kasuri_network::memory::{Column, large_vec};
 use kasuri_network::rng::{Purpose, Stream};
 use kasuri_workload::traffic::process::Process;
 use std::cmp::Reverse;
@@ -64,7 +64,7 @@ pub(super) struct OpenTraffic<'a> {
     terminals: u32,
     first: u32,
     /// Shape `[classes, terminals]`: an entry is `class x terminals + terminal`, by the numbers in the tile.
-    creations: Vec<Creations>,
+    creations: Column<Creations>,
     /// The entries by the cycle of their next creation, as long as that is to come.
     calendar: Calendar,
     /// The next packets of entries that have left the calendar and are not drawn.
@@ -119,7 +119,7 @@ impl<'a> OpenTraffic<'a> {
             scenario,
             terminals,
             first,
-            creations: collected(creations),
+            creations: collected(creations).into(),
             calendar: Calendar::new(terminals, block_shift, entries as usize),
             backlog: Backlog::default(),
             next_class: vec![0; if classes > 1 { terminals as usize } else { 0 }],
@@ -175,7 +175,7 @@ impl<'a> OpenTraffic<'a> {
     fn fill_calendar_from(&mut self, now: u64) {
         self.calendar.clear();
         for entry in 0..self.creations.len() as u32 {
-            if self.creations[entry as usize].is_due_from(now) {
+            if self.creations[entry].is_due_from(now) {
                 self.schedule(entry);
             }
         }
@@ -205,7 +205,7 @@ impl<'a> OpenTraffic<'a> {
     /// Fetches an entry of a bucket of the calendar, if there is one. Returns the one that follows it there.
     #[inline(always)]
     fn fetch_entry(&self, entry: u32) -> u32 {
-        let Some(creations) = self.creations.get(entry as usize) else { return NONE };
+        let Some(creations) = self.creations.as_slice().get(entry as usize) else { return NONE };
         prefetch_across(creations);
         self.calendar.following(entry)
     }
@@ -222,7 +222,7 @@ impl<'a> OpenTraffic<'a> {
     }
 
     fn schedule(&mut self, entry: u32) {
-        let next = self.creations[entry as usize].next;
+        let next = self.creations[entry].next;
         if next != NEVER {
             let terminal = self.terminal_of(entry);
             self.calendar.schedule(entry, terminal, next);
@@ -285,11 +285,11 @@ impl<'a> OpenTraffic<'a> {
     #[inline(always)]
     fn draw_of_class(&mut self, terminal: u32, class: u32, now: u64, naming: &mut Option<&mut dyn Naming>) -> Option<Drawn> {
         let entry = class * self.terminals + terminal;
-        let created = self.creations[entry as usize].next;
+        let created = self.creations[entry].next;
         if created > now || self.has_windows() && self.must_wait(entry, class) {
             return None;
         }
-        let creations = &mut self.creations[entry as usize];
+        let creations = &mut self.creations[entry];
         let joint = Joint::kept_by(&self.joint, class);
         let id = TerminalId(self.first + terminal);
         let own = || self.scenario.classes[class as usize].process_at(id);
@@ -338,7 +338,7 @@ impl<'a> OpenTraffic<'a> {
     /// Does the window keep the next packet of an entry back?
     #[cold]
     fn must_wait(&mut self, entry: u32, class: u32) -> bool {
-        let creations = &mut self.creations[entry as usize];
+        let creations = &mut self.creations[entry];
         let waits = self.scenario.classes[class as usize].window.outstanding.is_some_and(|most| creations.outstanding >= most);
         if waits {
             // It is created when it may go.
@@ -359,7 +359,7 @@ impl<'a> OpenTraffic<'a> {
         let mut returned = std::mem::take(&mut self.returned[block as usize]);
         returned.retain(|&(entry, cycle)| {
             if cycle < now {
-                self.creations[entry as usize].outstanding -= 1;
+                self.creations[entry].outstanding -= 1;
                 if self.end_wait(entry, now) {
                     queues.wake_own(self.terminal_of(entry));
                 }
@@ -371,7 +371,7 @@ impl<'a> OpenTraffic<'a> {
 
     /// The next packet of an entry is created in cycle `now`, if it has been waiting for that.
     fn end_wait(&mut self, entry: u32, now: u64) -> bool {
-        let creations = &mut self.creations[entry as usize];
+        let creations = &mut self.creations[entry];
         let waited = std::mem::take(&mut creations.waits);
         if waited {
             creations.next = now;
@@ -392,7 +392,7 @@ impl<'a> OpenTraffic<'a> {
         }
         // Where batches move, a terminal without one has used its own up.
         let is_silent = !self.moves(answer.class.into()) && class.pattern.is_silent(TerminalId(self.first + terminal));
-        let creations = &mut self.creations[entry as usize];
+        let creations = &mut self.creations[entry];
         let id = TerminalId(self.first + terminal);
         let mut has_another = |index: u64| class.process_at(id).next(index, Some(now), &mut creations.gaps).is_some();
         let is_beyond = !has_another(creations.index) || is_silent;
@@ -410,7 +410,7 @@ impl<'a> OpenTraffic<'a> {
     fn answer(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
         let (class, terminal) = (arrival.record.class, arrival.record.destination - self.first);
         let Some(reply) = &self.scenario.classes[usize::from(class)].reply else { return };
-        let stream = &mut self.creations[(u32::from(class) * self.terminals + terminal) as usize].destinations;
+        let stream = &mut self.creations[u32::from(class) * self.terminals + terminal].destinations;
         self.answers[terminal as usize].push_back(Drawn {
             created: arrival.now,
             asked: arrival.asked,
@@ -431,7 +431,7 @@ impl PacketFeed for OpenTraffic<'_> {
             let Some(process) = self.process_of(entry) else { continue };
             let (class, terminal) = ((entry / self.terminals) as usize, TerminalId(self.first + entry % self.terminals));
             let has_none = self.moves(class) && self.scenario.classes[class].pattern.is_silent(terminal);
-            let creations = &mut self.creations[entry as usize];
+            let creations = &mut self.creations[entry];
             if has_none {
                 // Not even where another's batch comes to.
                 creations.index = AFTER_BATCH;
@@ -460,6 +460,11 @@ impl PacketFeed for OpenTraffic<'_> {
         self.first_answer(terminal - self.first).is_some()
     }
 
+    /// Only windows, answers and batches depend on what becomes of packets.
+    fn hears_packets(&self) -> bool {
+        self.has_windows() || !self.answers.is_empty() || self.batch.is_some()
+    }
+
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         if drawn.is_reply
             && self.has_windows()
@@ -480,7 +485,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn tail_left(&mut self, left: &Left) -> bool {
-        let mut classes = self.creations[(left.terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
+        let mut classes = self.creations.as_slice()[(left.terminal - self.first) as usize..].iter().step_by(self.terminals as usize);
         self.asked_always || !self.answers.is_empty() || classes.any(|creations| creations.next <= left.now)
     }
 
@@ -489,7 +494,7 @@ impl PacketFeed for OpenTraffic<'_> {
     }
 
     fn prefetch_tail_left(&self, terminal: u32) {
-        if let Some(creations) = self.creations.get((terminal - self.first) as usize) {
+        if let Some(creations) = self.creations.as_slice().get((terminal - self.first) as usize) {
             prefetch_across(creations);
         }
     }
@@ -540,7 +545,7 @@ impl PacketFeed for OpenTraffic<'_> {
         while entry != NONE {
             ahead = self.fetch_entry(ahead);
             let following = self.calendar.take(block, entry);
-            let next = self.creations[entry as usize].next;
+            let next = self.creations[entry].next;
             if next <= now {
                 self.backlog.add(next);
                 queues.wake_own(self.terminal_of(entry));
@@ -618,7 +623,7 @@ impl PacketFeed for OpenTraffic<'_> {
         self.phases_from = now;
         for entry in 0..self.creations.len() as u32 {
             let Some(process) = self.process_of(entry).filter(|process| process.has_phase()) else { continue };
-            let creations = &mut self.creations[entry as usize];
+            let creations = &mut self.creations[entry];
             if creations.is_due_from(now) {
                 creations.next = next_of_phase(process, now, &mut creations.gaps);
             }

@@ -4,7 +4,7 @@ use super::class_queues::ClassQueues;
 use super::feed::Letter;
 use crate::tile::{NONE, Share, put_back};
 use kasuri_model::scenario::Scenario;
-use kasuri_network::memory::filled;
+use kasuri_network::memory::Column;
 
 /// No virtual channel chosen yet.
 pub(crate) const NO_VC: u16 = u16::MAX;
@@ -27,7 +27,7 @@ pub(crate) struct Head {
 /// The queues of all terminals.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    pub(crate) heads: Vec<Head>,
+    pub(crate) heads: Column<Head>,
     /// By block of terminals: those whose next packet may be drawn or find a virtual channel.
     active: Vec<Vec<u32>>,
     /// log2 of the terminals of a block.
@@ -48,7 +48,7 @@ impl Queues {
         let terminals = share.terminals.len() as u32;
         let head = Head { packet: NONE, serial: 0, vc: NO_VC, last_vc: NO_VC, listed: false };
         Self {
-            heads: filled(terminals as usize, head).into_vec(),
+            heads: Column::filled(terminals as usize, head),
             active: vec![Vec::new(); terminals.div_ceil(1 << block_shift) as usize],
             block_shift,
             first_terminal: share.terminals.start,
@@ -72,7 +72,7 @@ impl Queues {
     /// Puts a terminal, named by its number in the tile, into its block's list of active ones.
     #[inline(always)]
     pub(crate) fn wake_own(&mut self, terminal: u32) {
-        let head = &mut self.heads[terminal as usize];
+        let head = &mut self.heads[terminal];
         if !head.listed {
             head.listed = true;
             self.active[(terminal >> self.block_shift) as usize].push(terminal);
