@@ -3,17 +3,20 @@
 use crate::engine::Distribution;
 use hdrhistogram::Histogram;
 
-/// Values below this have a counter of their own; beyond, buckets are 0.1 % wide.
+/// Values below this are told one by one; beyond, buckets are 0.1 % wide.
 const EXACT: u64 = 4096;
+
+/// Values below this are counted one by one, and put into their buckets when they are told: a counter costs a twentieth of a bucket.
+const COUNTED: u64 = 1 << 16;
 
 /// A distribution that is being counted: below [`EXACT`] by value, beyond in buckets. It takes as much memory as its values ask for: most
 /// runs count small ones.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
-    /// How often each small value came, as far as any did.
-    exact: Vec<u64>,
+    /// How often each value below [`COUNTED`] came, as far as any did.
+    counts: Vec<u64>,
     beyond: Option<Histogram<u64>>,
-    /// Exact sum and extremes of the values beyond.
+    /// Exact sum and maximum of the values beyond.
     beyond_sum: u64,
     beyond_max: u64,
 }
@@ -30,7 +33,7 @@ impl Counter {
     /// Counts a value.
     #[inline(always)]
     pub fn record(&mut self, value: u64) {
-        match self.exact.get_mut(value as usize) {
+        match self.counts.get_mut(value as usize) {
             Some(count) => *count += 1,
             None => self.record_new(value),
         }
@@ -38,9 +41,9 @@ impl Counter {
 
     #[cold]
     fn record_new(&mut self, value: u64) {
-        if value < EXACT {
-            self.exact.resize((value as usize + 1).next_power_of_two(), 0);
-            self.exact[value as usize] = 1;
+        if value < COUNTED {
+            self.counts.resize((value as usize + 1).next_power_of_two(), 0);
+            self.counts[value as usize] = 1;
         } else {
             self.beyond.get_or_insert_with(buckets).record(value).expect(GROWS);
             self.beyond_sum += value;
@@ -53,8 +56,8 @@ impl Counter {
     /// # Panics
     /// Never: a histogram that grows takes any other.
     pub fn absorb(&mut self, other: &Self) {
-        self.exact.resize(self.exact.len().max(other.exact.len()), 0);
-        self.exact.iter_mut().zip(&other.exact).for_each(|(sum, count)| *sum += count);
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
         if let Some(beyond) = &other.beyond {
             self.beyond.get_or_insert_with(buckets).add(beyond).expect(GROWS);
         }
@@ -64,23 +67,30 @@ impl Counter {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.exact.fill(0);
+        self.counts.fill(0);
         self.beyond.iter_mut().for_each(Histogram::clear);
         (self.beyond_sum, self.beyond_max) = (0, 0);
     }
 
     /// What was counted.
+    ///
+    /// # Panics
+    /// Never: a histogram that grows takes any value.
     pub fn distribution(&self) -> Distribution {
-        let exact = self.exact.iter().enumerate().filter(|&(_, &count)| count > 0).map(|(value, &count)| (value as u64, count));
-        let beyond = self.beyond.iter().flat_map(Histogram::iter_recorded);
+        let counted = || (0..).zip(&self.counts).filter(|&(_, &count)| count > 0).map(|(value, &count)| (value, count));
+        let mut beyond = self.beyond.clone();
+        for (value, count) in counted().filter(|&(value, _)| value >= EXACT) {
+            beyond.get_or_insert_with(buckets).record_n(value, count).expect(GROWS);
+        }
+        let beyond = beyond.iter().flat_map(Histogram::iter_recorded);
         let beyond = beyond.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
-        let exact_sum: u64 = exact.clone().map(|(value, count)| value * count).sum();
-        let buckets: Vec<(u64, u64)> = exact.chain(beyond).collect();
+        let buckets: Vec<(u64, u64)> = counted().take_while(|&(value, _)| value < EXACT).chain(beyond).collect();
+        let counted_sum: u64 = counted().map(|(value, count)| value * count).sum();
         Distribution {
             count: buckets.iter().map(|&(_, count)| count).sum(),
-            sum: (exact_sum + self.beyond_sum) as f64,
+            sum: (counted_sum + self.beyond_sum) as f64,
             min: buckets.first().map_or(0, |&(value, _)| value),
-            max: if self.beyond_max > 0 { self.beyond_max } else { buckets.last().map_or(0, |&(value, _)| value) },
+            max: if self.beyond_max > 0 { self.beyond_max } else { counted().last().map_or(0, |(value, _)| value) },
             buckets,
         }
     }
@@ -99,6 +109,16 @@ fn buckets() -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Values that are counted one by one are told in the buckets of those that are not.
+    #[test]
+    fn values_are_told_in_buckets_from_4096_on() {
+        let mut counter = Counter::new();
+        [5001, 4095, 5000, 70_000, 5004, 70_001].into_iter().for_each(|value| counter.record(value));
+        let distribution = counter.distribution();
+        assert_eq!(distribution.buckets, [(4095, 1), (5003, 2), (5007, 1), (70_015, 2)]);
+        assert_eq!((distribution.min, distribution.max, distribution.sum), (4095, 70_001, 159_101.0));
+    }
 
     /// Two parts of some values, of which one has none beyond the counters by value, are together what all of them are.
     #[test]
