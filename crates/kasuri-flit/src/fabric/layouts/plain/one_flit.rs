@@ -45,6 +45,9 @@ pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
         && [&router.vc_allocator, &router.switch_allocator].into_iter().all(|allocator| rule_on_masks(allocator).is_some())
 }
 
+/// The distance of no candidate. One may be as far, and is taken nevertheless.
+const NOTHING_CHOSEN: u64 = u64::MAX;
+
 /// What is noted within a step.
 pub(super) struct Notes {
     /// How virtual channels are allocated, and how switches are.
@@ -54,7 +57,7 @@ pub(super) struct Notes {
     claims: Column<u32>,
     /// Heads to which virtual channels of a port are offered.
     offers: Vec<(u32, u32)>,
-    /// By input port: how far its candidate is from its pointers.
+    /// By input port: how far its candidate is from its pointers, or [`NOTHING_CHOSEN`].
     distance: Column<u64>,
     /// By output port: the input port that has the best claim to it, or that it is matched to, or [`NONE`].
     chosen: Column<u32>,
@@ -74,7 +77,7 @@ impl Notes {
             switch,
             claims: Column::filled(channels as usize, NONE),
             offers: Vec::new(),
-            distance: Column::filled(if_noted(switch == Rule::InputFirst), 0),
+            distance: Column::filled(if_noted(switch == Rule::InputFirst), NOTHING_CHOSEN),
             chosen: Column::filled(if_noted(switch != Rule::Islip(1)), NONE),
             open: List::with_capacity(matched_again),
         }
@@ -227,6 +230,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     #[inline(always)]
     fn give_channels<const FETCHES: bool>(&mut self, lists: &mut Block, active: &mut List) {
         let pointers = self.pointers();
+        let by_slot = self.notes().lists_slots();
         if FETCHES {
             self.prefetch_first_requests(&lists.allocate);
         }
@@ -242,8 +246,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 continue;
             }
             if pointers.input(head).packet.request_next != NONE {
-                self.give_channels_contended(port, active);
-            } else if self.give_channel(port, head, active) {
+                self.give_channels_contended(port, by_slot, active);
+            } else if self.give_channel(port, head, by_slot, active) {
                 continue;
             }
             // Losers bid again in the next cycle as long as something is free; otherwise a release lists the port.
@@ -262,21 +266,22 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     /// One head alone at its port: whoever chooses first, it gets the first free virtual channel from its pointer on, if there is one. Then
     /// nobody asks for the port any more.
     #[inline(always)]
-    fn give_channel(&mut self, port: u32, head: u32, active: &mut List) -> bool {
+    fn give_channel(&mut self, port: u32, head: u32, by_slot: bool, active: &mut List) -> bool {
         let pointers = self.pointers();
         let eligible = self.free_of_range(port, head);
         if !eligible.is_empty() {
             pointers.links(port).request_head = NONE;
             let output = pointers.pick_channel(port, head, eligible);
             pointers.move_behind(head, output);
-            self.win_channel(head, output, active);
+            self.win_channel(head, output, by_slot, active);
         }
         !eligible.is_empty()
     }
 
-    /// A head wins an output slot: the packet is announced to the next buffer, and bids for the switch from now on.
+    /// A head wins an output slot: the packet is announced to the next buffer, and bids for the switch from now on, the slot by itself or with
+    /// its port.
     #[inline(always)]
-    fn win_channel(&mut self, head: u32, output: u32, active: &mut List) {
+    fn win_channel(&mut self, head: u32, output: u32, by_slot: bool, active: &mut List) {
         let pointers = self.pointers();
         let (port, vc) = (output >> M::SHIFT, output & (M::BITS - 1));
         let free = &mut pointers.output_port(port).free;
@@ -287,31 +292,30 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         let (packet, downstream) = (input.packet.queue.front(), pointers.links(port).flit_link + vc);
         self.buffers.rings.push_near(&mut pointers.input(downstream).packet.queue, downstream, packet);
         if account.credits > 0 {
-            let by_slot = self.notes().lists_slots();
             pointers.bid(output, by_slot, active);
         }
     }
 
     /// The free virtual channels of a port, if there are any, go to some of the heads that ask for them.
     #[inline(always)]
-    fn give_channels_contended(&mut self, port: u32, active: &mut List) {
+    fn give_channels_contended(&mut self, port: u32, by_slot: bool, active: &mut List) {
         let free = self.pointers().output_port(port).free;
         if free.is_empty() {
             return;
         }
         if free.rest().is_empty() {
-            return self.give_last_channel(port << M::SHIFT | free.first(), active);
+            return self.give_last_channel(port << M::SHIFT | free.first(), by_slot, active);
         }
         match self.notes().channels {
-            Rule::InputFirst => self.give_channels_input_first(port, active),
-            Rule::Islip(iterations) => self.give_channels_output_first(port, iterations, active),
+            Rule::InputFirst => self.give_channels_input_first(port, by_slot, active),
+            Rule::Islip(iterations) => self.give_channels_output_first(port, iterations, by_slot, active),
         }
     }
 
     /// The only free virtual channel of a port, for which several heads ask: by either rule its arbiter alone decides, since every head that
     /// may take it picks it, and has no other offer. So it is when a port is saturated.
     #[inline(always)]
-    fn give_last_channel(&mut self, output: u32, active: &mut List) {
+    fn give_last_channel(&mut self, output: u32, by_slot: bool, active: &mut List) {
         let pointers = self.pointers();
         let (vc, pointer) = ((output & (M::BITS - 1)) as u8, pointers.output(output).packet.grant_pointer);
         let mut link = &raw mut pointers.links(output >> M::SHIFT).request_head;
@@ -334,13 +338,13 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             if best != NONE {
                 *link_to_best = pointers.input(best).packet.request_next;
                 pointers.move_behind(best, output);
-                self.win_channel(best, output, active);
+                self.win_channel(best, output, by_slot, active);
             }
         }
     }
 
     /// iSLIP among the heads and free virtual channels of a port. Pointers move in the first iteration.
-    fn give_channels_output_first(&mut self, port: u32, iterations: u32, active: &mut List) {
+    fn give_channels_output_first(&mut self, port: u32, iterations: u32, by_slot: bool, active: &mut List) {
         let pointers = self.pointers();
         let mut offers = std::mem::take(&mut self.notes().offers);
         for iteration in 0..iterations {
@@ -358,7 +362,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
                 if iteration == 0 {
                     pointers.move_behind(head, output);
                 }
-                self.win_channel(head, output, active);
+                self.win_channel(head, output, by_slot, active);
             }
             pointers.withdraw_winners(port);
             offers.clear();
@@ -381,7 +385,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// Separable input-first with round-robin arbiters: each head picks a virtual channel by its pointer, each of these then a head.
-    fn give_channels_input_first(&mut self, port: u32, active: &mut List) {
+    fn give_channels_input_first(&mut self, port: u32, by_slot: bool, active: &mut List) {
         let pointers = self.pointers();
         let claims = self.notes().claims.as_mut_ptr();
         // SAFETY: there is an entry for each virtual channel of a port.
@@ -409,7 +413,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let vc = claimed.first();
             claimed = claimed.rest();
             pointers.move_behind(*claim(vc), port << M::SHIFT | vc);
-            self.win_channel(*claim(vc), port << M::SHIFT | vc, active);
+            self.win_channel(*claim(vc), port << M::SHIFT | vc, by_slot, active);
         }
         pointers.withdraw_winners(port);
     }
@@ -481,13 +485,14 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let vc_distance = from_pointer(holder & (M::BITS - 1), u32::from(input.vc_pointer));
             let distance = u64::from(port_distance) << 32 | u64::from(vc_distance);
             let nearest = distance_of(input_port);
-            let is_first = input.candidate == NONE;
-            winners.push_if(input_port, is_first);
-            let is_better = is_first | (distance < *nearest);
+            winners.push_if(input_port, input.candidate == NONE);
+            // No two of a port are equally far.
+            let is_better = distance <= *nearest;
             input.candidate = select_unpredictable(is_better, output, input.candidate);
             *nearest = select_unpredictable(is_better, distance, *nearest);
         }
         for &input_port in winners.as_slice() {
+            *distance_of(input_port) = NOTHING_CHOSEN;
             let port = pointers.input_port(input_port).candidate >> M::SHIFT;
             let pointer = port.wrapping_add(pointers.output_port(port).grant_pointer as u32);
             let rival = *chosen_by(port);
