@@ -180,7 +180,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// Draws the packet of a queue that has none, and finds its virtual channel. Notes whether one may come in the next cycle.
     fn serve_head(&mut self, terminal: u32, queue: usize, now: u64, asks_again: &mut bool) -> Option<u16> {
         if self.edge.queues.heads[terminal].packet == NONE {
-            match self.edge.next_packet_of_queue(terminal, queue, now) {
+            match &self.edge.next_packet_of_queue(terminal, queue, now) {
                 Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
                 Next::Later => {
                     *asks_again = true;

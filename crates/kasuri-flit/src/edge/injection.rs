@@ -156,7 +156,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     #[inline(always)]
     pub(super) fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
         if self.edge.queues.heads[terminal].packet == NONE {
-            match self.edge.next_packet(terminal, now) {
+            match &self.edge.next_packet(terminal, now) {
                 Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
                 Next::Later => return true,
                 Next::Nothing => return false,
@@ -277,7 +277,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Puts a drawn packet at the head of its queue.
     #[inline(always)]
-    pub(crate) fn enter_packet(&mut self, drawn: Drawn, terminal: u32, now: u64) {
+    pub(crate) fn enter_packet(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
         let source = &mut self.edge.queues.heads[terminal];
         let serial = source.serial;
         source.serial += 1;
@@ -298,7 +298,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             gaps: self.packets.first_gaps,
             alive: true,
         };
-        self.statistics.balance.draining_live += i64::from(self.edge.drain.covers(&drawn));
+        self.statistics.balance.draining_live += i64::from(self.edge.drain.covers(drawn));
         self.statistics.balance.flits_in_flight += i64::from(record.flits);
         let packet = self.packets.store(record, drawn.tag);
         if drawn.is_reply {
@@ -311,7 +311,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             };
             self.packets.origins.note_waited(packet, waited);
         }
-        self.edge.began(&drawn, terminal, now);
+        self.edge.began(drawn, terminal, now);
         let source = &mut self.edge.queues.heads[terminal];
         (source.packet, source.vc) = (packet, NO_VC);
     }
