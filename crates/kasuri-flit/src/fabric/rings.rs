@@ -77,11 +77,11 @@ impl Rings {
     /// places behind: a queue that has some is served by this and [`Self::pop_near`] alone, or by the other two alone.
     #[inline(always)]
     pub(crate) fn push_near(&mut self, queue: &mut Queue, slot: u32, packet: u32) {
-        debug_assert!(u32::from(queue.packets) <= self.mask, "a buffer has room for the packets that are announced");
-        let place = self.place(slot, queue.head.wrapping_add(queue.packets));
+        let Queue { front, head, packets } = *queue;
+        debug_assert!(u32::from(packets) <= self.mask, "a buffer has room for the packets that are announced");
+        let place = self.place(slot, head.wrapping_add(packets));
         self.packets[place] = packet;
-        queue.front = select_unpredictable(queue.packets == 0, packet, queue.front);
-        queue.packets += 1;
+        (queue.front, queue.packets) = (select_unpredictable(packets == 0, packet, front), packets + 1);
     }
 
     /// Fetches the first packet of a slot's queue that stands in the ring; `behind` others stand in the slot's record behind the front one.
@@ -140,12 +140,13 @@ impl Rings {
     /// nobody asks.
     #[inline(always)]
     pub(crate) fn pop_near(&mut self, queue: &mut Queue, slot: u32) {
-        queue.packets -= 1;
-        let next = queue.head.wrapping_add(1);
-        queue.front = self.packets[self.place(slot, next)];
+        // All is read before anything is written: a processor waits where it reads in one piece what was just written in two.
+        let Queue { head, packets, .. } = *queue;
+        let (next, left) = (head.wrapping_add(1), packets - 1);
         // The head is shifted by 0 bits while packets are left in the ring, otherwise by 31, to 0: a comparison would be compiled to a branch.
-        let shift = u32::from(queue.packets).wrapping_sub(2) >> 27;
-        queue.head = (u32::from(next) >> shift) as u16;
+        let shift = u32::from(left).wrapping_sub(2) >> 27;
+        let front = self.packets[self.place(slot, next)];
+        *queue = Queue { front, head: (u32::from(next) >> shift) as u16, packets: left };
     }
 }
 

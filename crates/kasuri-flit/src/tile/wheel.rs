@@ -249,10 +249,12 @@ impl Posts {
         // outgrows its capacity of one place per port of the block (checked where assertions are on).
         unsafe {
             let end = self.ends.add(list);
+            let place = *end;
             #[cfg(debug_assertions)]
-            assert!(*end < (list as u32 + 1) * self.capacity, "more events than ports in a block");
-            *self.events.add(*end as usize) = address;
-            *end += 1;
+            assert!(place < (list as u32 + 1) * self.capacity, "more events than ports in a block");
+            *self.events.add(place as usize) = address;
+            // Not read once more: one event after the other is posted to the same list, and each waits for the end that the last one left.
+            *end = place + 1;
         }
     }
 }
