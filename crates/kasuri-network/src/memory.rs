@@ -52,8 +52,8 @@ impl<T> Column<T> {
     }
 
     /// Exchanges two entries.
-    pub fn swap(&mut self, one: usize, other: usize) {
-        self.0.swap(one, other);
+    pub fn swap(&mut self, one: u32, other: u32) {
+        self.0.swap(one as usize, other as usize);
     }
 
     /// A bare pointer to the first entry, for code that works on several entries at once.

@@ -96,7 +96,7 @@ pub(crate) struct Edge<'a> {
     proceeds: bool,
     /// And for [`PacketFeed::end_cycle`]?
     answers_by_block: bool,
-    /// And of packets that begin and arrive?
+    /// And for [`PacketFeed::began`] and [`PacketFeed::packet_arrived`]?
     hears_packets: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) hears_heads: bool,

@@ -562,7 +562,7 @@ impl PacketFeed for OpenTraffic<'_> {
                 continue;
             }
             for &[one, other] in moves.exchanged {
-                let [one_entry, other_entry] = [one, other].map(|terminal| class * self.terminals as usize + terminal.index());
+                let [one_entry, other_entry] = [one, other].map(|terminal| class as u32 * self.terminals + terminal.0);
                 self.creations.swap(one_entry, other_entry);
                 queues.wake(one.0);
                 queues.wake(other.0);

@@ -289,17 +289,36 @@ mod tests {
     use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology};
     use std::sync::Arc;
 
-    /// What is kept is found again, also where packets in several states ask, and where answers follow from draws; of more states than there is
-    /// room for the later ones.
-    #[test]
-    fn answers_are_those_of_their_questions() {
+    /// The memo of a 3x3 mesh.
+    fn memo_of_mesh() -> RouteMemo {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let network = Arc::new(Mesh { dimensions: vec![3, 3], concentration: 1 }.build(&context).expect("a mesh"));
         let routing = (find(ROUTINGS, "dimension-order").expect("it is there").parse)(toml::Table::new()).expect("no keys");
         let routing = routing.compile(&network).expect("a mesh has coordinates");
         let available = VirtualChannels { begin: 0, end: 2 };
+        RouteMemo::new(&*routing, &network, 9, 360, &[[available; 2]]).expect("the network is small")
+    }
+
+    /// A draw of more alternatives than an entry counts is made again each time.
+    #[test]
+    fn a_draw_of_too_many_alternatives_is_not_kept() {
+        let mut memo = memo_of_mesh();
+        let question = memo.question(0, 0, &Packet { destination: 1, ..Packet::default() });
+        let candidate = Candidate::new(2, VirtualChannels { begin: 0, end: 1 });
+        memo.keep(&question, Asked::once(MOST_ALTERNATIVES + 1, 7), candidate, 0);
+        assert_eq!(memo.known(&question), Known::Nothing);
+        memo.keep(&question, Asked::once(MOST_ALTERNATIVES, 7), candidate, 0);
+        let Known::Draw(draw) = memo.known(&question) else { panic!("a draw of so many is kept") };
+        assert_eq!((draw.alternatives, memo.answer_to_draw(draw, 6)), (MOST_ALTERNATIVES, None));
+        assert_eq!(memo.answer_to_draw(draw, 7), Some((candidate, 0)));
+    }
+
+    /// What is kept is found again, also where packets in several states ask, and where answers follow from draws; of more states than there is
+    /// room for the later ones.
+    #[test]
+    fn answers_are_those_of_their_questions() {
         for (states, draws) in [1, 2, 8, 40].into_iter().flat_map(|states| [(states, false), (states, true)]) {
-            let mut memo = RouteMemo::new(&*routing, &network, 9, 360, &[[available; 2]]).expect("the network is small");
+            let mut memo = memo_of_mesh();
             let mut found = 0;
             for round in 0..8 {
                 for (router, destination, state) in

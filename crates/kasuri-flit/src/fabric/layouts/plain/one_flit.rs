@@ -313,7 +313,8 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// The only free virtual channel of a port, for which several heads ask: by either rule its arbiter alone decides, since every head that
-    /// may take it picks it, and has no other offer. So it is when a port is saturated.
+    /// may take it picks it, and has no other offer. Saturated ports are in this state in most cycles. The walk is that of
+    /// [`Self::first_that_may_take`] without a branch that depends on the data, and remembers which link to cut.
     #[inline(always)]
     fn give_last_channel(&mut self, output: u32, by_slot: bool, active: &mut List) {
         let pointers = self.pointers();
@@ -499,7 +500,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             let is_better = (rival == NONE) | (from_pointer(input_port, pointer) < from_pointer(rival, pointer));
             *chosen_by(port) = select_unpredictable(is_better, input_port, rival);
         }
-        // A port that has been chosen is so by the port of its candidate. Once it knows, nobody has chosen there, for the next cycle.
+        // Who finds itself chosen clears the place for the next cycle; those that come after it find that they are not.
         winners.retain(|input_port| {
             let candidate = &mut pointers.input_port(input_port).candidate;
             let chosen = chosen_by(*candidate >> M::SHIFT);
