@@ -42,12 +42,20 @@ pub struct Walker<'a> {
     most_branches: usize,
     /// The most that there have been of either.
     widest: usize,
-    /// Looked up only, never iterated.
-    places: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+    places: KnownPlaces,
 }
 
-/// What the routing reads of a hop, the rest set to 0: router and input, virtual channel, source, state.
+/// What the routing reads of a hop, the rest set to 0: router; input and virtual channel, source, state.
 type Key = (u32, u32, u32, u32);
+
+/// The places that have been found, by what the routing reads there.
+#[derive(Debug, Default)]
+struct KnownPlaces {
+    /// Most routings read the router alone: such a place by its router, or [`NONE`].
+    of_router: Vec<u32>,
+    /// All others. Looked up only, never iterated.
+    others: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
+}
 
 /// The routes to one destination.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +153,7 @@ impl<'a> Walker<'a> {
             most_steps: usize::MAX,
             most_branches: usize::MAX,
             widest: 1,
-            places: HashMap::default(),
+            places: KnownPlaces::default(),
         }
     }
 
@@ -166,9 +174,8 @@ impl<'a> Walker<'a> {
 
     /// Bytes of what finds places again. While it grows its old memory stands beside the new one.
     pub(crate) fn bytes(&self) -> u64 {
-        let buckets = (self.places.capacity() * 8 / 7).next_power_of_two() as u64;
         let lists = self.groups.len() + self.group_of.len() + 4 * self.initial.capacity();
-        buckets * 3 / 2 * (1 + size_of::<(Key, u32)>() as u64) + 4 * lists as u64
+        self.places.bytes() + 4 * lists as u64
     }
 
     /// The group of each source: the sources of one group take the same routes.
@@ -232,7 +239,7 @@ impl<'a> Walker<'a> {
         routes.places.clear();
         routes.steps.clear();
         routes.starts.clear();
-        self.places.clear();
+        self.places.clear(self.network.router_count());
         self.initial.clear();
         routes.branch_share = 1.0;
         let mut connected = 0u32;
@@ -401,11 +408,34 @@ impl<'a> Walker<'a> {
         let input = if self.reads.input { u32::from(hop.input) } else { 0 };
         let virtual_channel = if self.reads.virtual_channel { u32::from(hop.virtual_channel) } else { 0 };
         let source = if self.reads.source { hop.source.0 } else { 0 };
-        *self.places.entry((hop.router.0, input << 16 | virtual_channel, source, state)).or_insert_with(|| {
-            let place = places.len() as u32;
-            places.push(Place { hop, state, first_step: 0, parent: parent.unwrap_or(place) });
-            place
-        })
+        let known = self.places.number((hop.router.0, input << 16 | virtual_channel, source, state));
+        if *known == NONE {
+            *known = places.len() as u32;
+            places.push(Place { hop, state, first_step: 0, parent: parent.unwrap_or(*known) });
+        }
+        *known
+    }
+}
+
+impl KnownPlaces {
+    /// Forgets all places, in a network of so many routers.
+    fn clear(&mut self, routers: u32) {
+        self.of_router.clear();
+        self.of_router.resize(routers as usize, NONE);
+        self.others.clear();
+    }
+
+    /// The number of the place where the routing reads this, [`NONE`] if it has none yet.
+    fn number(&mut self, key: Key) -> &mut u32 {
+        match key {
+            (router, 0, 0, 0) => &mut self.of_router[router as usize],
+            _ => self.others.entry(key).or_insert(NONE),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let buckets = (self.others.capacity() * 8 / 7).next_power_of_two() as u64;
+        buckets * 3 / 2 * (1 + size_of::<(Key, u32)>() as u64) + 4 * self.of_router.capacity() as u64
     }
 }
 
