@@ -198,6 +198,15 @@ impl Border {
         }
     }
 
+    /// Bytes of the columns of the border of the tile with this number.
+    pub(super) fn bytes<L: RouterLayout>(addresses: &Addresses, crossings: &[Arc<Crossings>], number: u32) -> usize {
+        let slots = ((addresses.ports - addresses.first_border_port) as usize) << L::Mask::SHIFT;
+        let coming = crossings.iter().filter(|channels| channels.to == number).map(|channels| channels.ports_of_section::<L>());
+        slots * (size_of::<Leaving>() + size_of::<Gaps>())
+            + (slots >> WORD_SHIFT) * size_of::<Place>()
+            + ((coming.sum::<u32>() as usize) << L::Mask::SHIFT) * size_of::<Coming>()
+    }
+
     /// Leads the flits and the credits of the tile's own ports that cross the border to the addresses of their far ends.
     pub(super) fn connect<L: RouterLayout>(&self, links: &mut Column<Links>) {
         self.each_far_end::<L>(&self.channels_to, |channels| &channels.of_flits.source, |port, slot| links[port].flit_link = slot);

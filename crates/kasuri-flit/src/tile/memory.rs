@@ -9,6 +9,7 @@ use crate::fabric::vc_mask::VcMask;
 use crate::observe::statistics::Statistics;
 use crate::select::routers_on_paths;
 use crate::tile::addresses::Addresses;
+use crate::tile::border::Border;
 use crate::tile::wheel::Wheel;
 use crate::tile::{Compiled, Links, Packet, RouterPlace, Tile};
 use kasuri_model::router::{BufferPolicy, Congestion};
@@ -55,6 +56,7 @@ impl<L: RouterLayout> Tile<'_, L> {
             + wheel(1)
             + wheel(compiled.credits_of_port)
             + of_ports
+            + Border::bytes::<L>(addresses, &compiled.crossings, tile as u32)
             + lists
             + router_slots * (pointers + shared + if claims { Claims::SLOT_BYTES } else { 0 })
             + crate::fabric::features::prediction::bytes(&scenario.router, router_ports, router_slots)
