@@ -537,6 +537,9 @@ impl PacketFeed for OpenTraffic<'_> {
             return;
         }
         let mut entry = self.calendar.open(block, now);
+        if entry == NONE {
+            return;
+        }
         // With no entry to begin with, nothing is fetched.
         let mut ahead = if self.creations.len() > NEAR_ENTRIES { entry } else { NONE };
         for _ in 0..ENTRIES_AHEAD {

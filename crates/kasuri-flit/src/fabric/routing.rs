@@ -105,10 +105,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Heads whose route computation of several cycles ends now begin to bid.
+    #[inline(always)]
     pub(crate) fn post_delayed_requests(&mut self, now: u64, lists: &mut Block) {
-        if self.parameters.route_cycles < 2 {
-            return;
+        if self.parameters.route_cycles > 1 {
+            self.post_requests_due(now, lists);
         }
+    }
+
+    fn post_requests_due(&mut self, now: u64, lists: &mut Block) {
         let mut due = std::mem::take(lists.delayed(now));
         for &slot in &due {
             let port = self.layout.input_slot(slot).request_next;

@@ -33,6 +33,7 @@ impl Ends {
     }
 
     /// Ends after a cycle and not after another.
+    #[inline(always)]
     fn count(&self, from: u64, until: u64) -> usize {
         if self.last <= from {
             return 0;
@@ -95,16 +96,22 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Begins a window in which intervals end. Returns the number of the first of these ends.
+    #[inline(always)]
     pub(crate) fn begin_window_with_ends(&mut self, ends: &Ends, length: u64) -> usize {
         let first = self.statistics.parts.ended.len();
         let count = ends.count(self.cycle, self.cycle + length);
         if count > 0 {
-            self.statistics.parts.ended.resize_with(first + count, Part::default);
-            let mut before = self.take_part();
-            before.absorb(&std::mem::take(&mut self.statistics.parts.rest));
-            self.statistics.parts.ended[first].absorb(&before);
+            self.add_parts(first, count);
         }
         first
+    }
+
+    /// Adds so many parts, with this number for the first, which gets what was counted before the window.
+    fn add_parts(&mut self, first: usize, count: usize) {
+        self.statistics.parts.ended.resize_with(first + count, Part::default);
+        let mut before = self.take_part();
+        before.absorb(&std::mem::take(&mut self.statistics.parts.rest));
+        self.statistics.parts.ended[first].absorb(&before);
     }
 
     /// A block of terminals begins a window whose first end has this number.

@@ -235,6 +235,12 @@ impl Border {
         }
     }
 
+    /// Do any channels cross the border? None do where the tile is the whole network.
+    #[inline(always)]
+    fn is_crossed(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
     /// Has no mail come?
     pub(crate) fn has_no_mail(&self) -> bool {
         self.incoming_mail.iter().all(Mail::is_empty)
@@ -284,19 +290,25 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Puts what arrives in other tiles in these cycles into the mail.
+    #[inline(always)]
     pub(crate) fn put_mail(&mut self, cycles: Range<u64>) {
-        for now in cycles {
-            self.put_flits(now);
-            let InFlight { credits, border, .. } = &mut self.in_flight;
-            let first = border.first_slot >> WORD_SHIFT;
-            for block in border.blocks.clone() {
-                credits.take_words(now, block, |word, bits| {
-                    let to = border.credits_to[word - first];
-                    border.leaving_mail[to.tile as usize].credits.push(Word { number: to.word, bits });
-                });
-            }
-            border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
+        if self.in_flight.border.is_crossed() {
+            cycles.for_each(|now| self.put_mail_of_cycle(now));
         }
+    }
+
+    /// Puts what arrives in other tiles in a cycle into the mail.
+    fn put_mail_of_cycle(&mut self, now: u64) {
+        self.put_flits(now);
+        let InFlight { credits, border, .. } = &mut self.in_flight;
+        let first = border.first_slot >> WORD_SHIFT;
+        for block in border.blocks.clone() {
+            credits.take_words(now, block, |word, bits| {
+                let to = border.credits_to[word - first];
+                border.leaving_mail[to.tile as usize].credits.push(Word { number: to.word, bits });
+            });
+        }
+        border.leaving_mail.iter_mut().for_each(|mail| mail.end_cycle(now as u32));
     }
 
     /// Puts the flits that arrive in other tiles in a cycle into the mail.
@@ -405,7 +417,14 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Takes what has come from other tiles.
+    #[inline(always)]
     pub(crate) fn take_mail(&mut self) {
+        if self.in_flight.border.is_crossed() {
+            self.open_all_mail();
+        }
+    }
+
+    fn open_all_mail(&mut self) {
         for from in 0..self.in_flight.border.incoming_mail.len() {
             let border = &mut self.in_flight.border;
             if border.incoming_mail[from].is_empty() {

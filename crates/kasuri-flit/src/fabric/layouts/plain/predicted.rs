@@ -88,7 +88,14 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     }
 
     /// Gives back what express packets held whose tails have passed in this cycle.
+    #[inline(always)]
     pub(super) fn end_express_packets(&mut self, lists: &mut Block) {
+        if self.prediction.is_some() {
+            self.release_express_packets(lists);
+        }
+    }
+
+    fn release_express_packets(&mut self, lists: &mut Block) {
         let Some(unit) = &mut self.prediction else { return };
         let mut ended = std::mem::take(&mut unit.sorting.ended);
         for (slot, output) in ended.drain(..) {
