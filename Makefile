@@ -194,7 +194,7 @@ verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
 	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
 
-bench: $(VENV)/.runtime  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
+bench: build  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
 	@cargo build --locked --release --package kasuri
 	@$(if $(SIMGRID),cargo build --locked --release --package kasuri --example list_messages && tools/simgrid.sh $(TARGET)/simgrid/batch)
