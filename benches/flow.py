@@ -197,7 +197,10 @@ class Bench:
 
     def megabytes(self, experiment: str) -> float:
         """Memory of an experiment at its peak."""
-        return measure(self.command(experiment), self.folder, (0,), memory=True).peak / 1e6
+        peak = 0
+        while peak == 0:  # A short process may be over before anybody has looked at it.
+            peak = measure(self.command(experiment), self.folder, (0,), memory=True).peak
+        return peak / 1e6
 
     def base_megabytes(self) -> float:
         """Memory of a process that runs next to nothing: 8 terminals."""
