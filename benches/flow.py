@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "validation" / "arbitrated")]
 import cases  # noqa: E402
 import compare  # noqa: E402
-from speed import mark, measure  # noqa: E402  # beside this file
+from speed import mark, measure, watched_peak  # noqa: E402  # beside this file
 
 TREE = """engine = "flow"
 measure.max_cycles = 1_000_000_000
@@ -197,10 +197,7 @@ class Bench:
 
     def megabytes(self, experiment: str) -> float:
         """Memory of an experiment at its peak."""
-        peak = 0
-        while peak == 0:  # A short process may be over before anybody has looked at it.
-            peak = measure(self.command(experiment), self.folder, (0,), memory=True).peak
-        return peak / 1e6
+        return watched_peak(lambda: measure(self.command(experiment), self.folder, (0,), memory=True)) / 1e6
 
     def base_megabytes(self) -> float:
         """Memory of a process that runs next to nothing: 8 terminals."""

@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 
 #: Processor time of `import kasuri`, most of which is NumPy's, seconds.
@@ -85,6 +86,14 @@ def measure(command: list[str], folder: pathlib.Path, statuses: tuple[int, ...],
     return Usage(used.ru_utime + used.ru_stime, peak)
 
 
+def watched_peak(run: Callable[[], Usage]) -> int:
+    """The peak resident size of a process that is run and watched, bytes: run again where it was over before anybody had looked at it."""
+    peak = 0
+    while peak == 0:
+        peak = run().peak
+    return peak
+
+
 class Bench:
     """The programs, and a folder for their files."""
 
@@ -150,13 +159,17 @@ def speed(bench: Bench, runs: int, booksim_runs: int) -> bool:
 def memory(bench: Bench, runs: int) -> bool:
     """Prints the rows that need no BookSim; are all musts met?"""
     print(f"\n{'memory and size':58} {'Kasuri':>9} {'must':>16} {'aim':>7}")
-    peak = {k: statistics.median(bench.run_kasuri(TREE_BATCH.format(k=k), memory=True).peak for _ in range(runs)) for k in (4, 16)}
+    trees = {k: TREE_BATCH.format(k=k) for k in (4, 16)}
+    peak = {
+        k: statistics.median(watched_peak(lambda tree=tree: bench.run_kasuri(tree, memory=True)) for _ in range(runs))
+        for k, tree in trees.items()
+    }
     per_terminal = (peak[16] - peak[4]) / 4096
     rows = [("bytes a terminal: 16-ary 3-tree less 4-ary 3-tree", per_terminal, 3072.0, 1024.0)]
     large = TREE_BATCH.format(k=36)
     # Apart, since watching the memory disturbs the time.
     seconds = statistics.median(bench.run_kasuri(large).seconds for _ in range(runs))
-    megabytes = bench.run_kasuri(large, memory=True).peak / 1e6
+    megabytes = watched_peak(lambda: bench.run_kasuri(large, memory=True)) / 1e6
     rows.append(("36-ary 3-tree (46,656 terminals), same batch, seconds", seconds, 3.0, 1.2))
     rows.append(("the same, whole process, MB", megabytes, 150.0, 150.0))
     version = statistics.median(measure([bench.kasuri, "--version"], bench.folder, (0,)).seconds for _ in range(runs))

@@ -540,7 +540,7 @@ impl PacketFeed for OpenTraffic<'_> {
         if entry == NONE {
             return;
         }
-        // With no entry to begin with, nothing is fetched.
+        // What few sources need is at hand without being fetched.
         let mut ahead = if self.creations.len() > NEAR_ENTRIES { entry } else { NONE };
         for _ in 0..ENTRIES_AHEAD {
             ahead = self.fetch_entry(ahead);

@@ -112,6 +112,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
+    /// The part of [`Self::post_delayed_requests`] for routers that take several cycles.
     fn post_requests_due(&mut self, now: u64, lists: &mut Block) {
         let mut due = std::mem::take(lists.delayed(now));
         for &slot in &due {

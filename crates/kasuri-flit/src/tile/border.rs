@@ -424,6 +424,7 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
     }
 
+    /// Opens the mail of all tiles that have sent some.
     fn open_all_mail(&mut self) {
         for from in 0..self.in_flight.border.incoming_mail.len() {
             let border = &mut self.in_flight.border;

@@ -51,7 +51,7 @@ type Key = (u32, u32, u32, u32);
 /// The places that have been found, by what the routing reads there.
 #[derive(Debug, Default)]
 struct KnownPlaces {
-    /// Most routings read the router alone: such a place by its router, or [`NONE`].
+    /// By router, where the routing reads nothing else or all else is 0, or [`NONE`]: found without hashing.
     of_router: Vec<u32>,
     /// All others. Looked up only, never iterated.
     others: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,

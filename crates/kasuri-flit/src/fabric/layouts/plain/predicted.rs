@@ -90,11 +90,12 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Gives back what express packets held whose tails have passed in this cycle.
     #[inline(always)]
     pub(super) fn end_express_packets(&mut self, lists: &mut Block) {
-        if self.prediction.is_some() {
+        if self.prediction.as_ref().is_some_and(|unit| !unit.sorting.ended.is_empty()) {
             self.release_express_packets(lists);
         }
     }
 
+    /// The part of [`Self::end_express_packets`] for cycles in which there are some.
     fn release_express_packets(&mut self, lists: &mut Block) {
         let Some(unit) = &mut self.prediction else { return };
         let mut ended = std::mem::take(&mut unit.sorting.ended);
