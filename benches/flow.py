@@ -62,6 +62,22 @@ message_flits = 40
 """
 )
 
+USERS = """[[user]]
+name = "user-{number}"
+nodes = {nodes}
+placement = "contiguous"
+[user.workload]
+collective = "alltoall"
+schedule = "shift"
+message_flits = 64
+"""
+
+
+def users(k: int) -> str:
+    """An all-to-all in each subtree of a tree, each of a user of its own."""
+    return TREE.format(k=k, sharing="equal-share") + "".join(USERS.format(number=number, nodes=k * k) for number in range(k))
+
+
 # Messages in packets of 16 flits, one after the other from each terminal: what arbitrated flows are for.
 MESSAGES = """measure.max_cycles = 1_000_000_000
 [network]
@@ -123,7 +139,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Pair:
-    """A batch that runs on one thread and on two, and how many times as fast the latter must and should be."""
+    """An experiment that runs on one thread and on two, and how many times as fast the latter must and should be."""
 
     title: str
     experiment: str
@@ -133,8 +149,11 @@ class Pair:
     most: int = 100
 
 
-# Flows take a second thread in the largest networks only.
-PAIRS = [Pair("batch of 10, 1,000,000 terminals, equal share", BATCH.format(k=100, sharing="equal-share"), 1.1, 1.3, most=2)]
+# A batch takes a second thread in the largest networks only.
+PAIRS = [
+    Pair("batch of 10, 1,000,000 terminals, equal share", BATCH.format(k=100, sharing="equal-share"), 1.1, 1.3, most=2),
+    Pair("36 users apart, all-to-all of 1,296 terminals each", users(36), 1.7, 1.9, most=3),
+]
 
 #: Columns that tell of the machine.
 ASIDE = ("wall_seconds", "cpu_seconds", "peak_memory_mib")

@@ -42,8 +42,8 @@ def run(
     jobs : int, optional
         Runs at once; without it, one per processor.
     threads : int, optional
-        Threads of each run; the flow engine takes two at most. Without it runs get several where fewer runs than processors are
-        left, as many as they are worth. The results are the same, bit for bit.
+        Threads of each run; the flow engine takes two at most, or one for each user. Without it runs get several where
+        fewer runs than processors are left, as many as they are worth. The results are the same, bit for bit.
     progress : bool or callable, optional
         Show how far the runs are: a bar in a terminal or in the cell of a notebook; a function is called with the numbers of
         finished and of all runs, and what it raises stops them. Without it: where a terminal or a notebook is there to show it.

@@ -56,8 +56,15 @@ impl Counts {
         self.count_for_user(class, flits, arrival);
     }
 
+    /// Adds what was counted elsewhere, all but the distributions.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.statistics.absorb(&other.statistics);
+        self.flit_hops += other.flit_hops;
+        self.users.iter_mut().zip(&other.users).for_each(|(sum, user)| sum.absorb(user));
+    }
+
     /// Counts a message for the user whose it is, if there are users.
-    fn count_for_user(&mut self, class: u8, flits: u32, arrival: &Arrival) {
+    pub(crate) fn count_for_user(&mut self, class: u8, flits: u32, arrival: &Arrival) {
         let Some(&user) = self.user_of_class.get(usize::from(class)) else { return };
         let (counting, outcome) = (&self.statistics.counting, &mut self.users[user]);
         outcome.accepted_flits += u64::from(flits) * u64::from(counting.rates);

@@ -2,7 +2,7 @@
 
 use crate::analysis::{self, Guided};
 use crate::arbitrated::{self, Grain, Mechanism};
-use crate::fluid::Fluid;
+use crate::fluid::{Fluid, Rules, parts};
 use crate::packets;
 use crate::predictions::Predictions;
 use crate::scout::{self, with_scout};
@@ -122,25 +122,38 @@ struct Flows<'s> {
     threads: Threads,
 }
 
-impl Prepared for Flows<'_> {
-    fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
+impl Flows<'_> {
+    /// Bytes of one simulation of flows by rates.
+    fn bytes(&self) -> u64 {
         let network = &self.scenario.network;
         let (terminals, channels) = (u64::from(network.terminal_count()), u64::from(network.channel_count()));
-        if matches!(self.sharing, Model::Arbitrated) {
-            return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
-        }
         let of_scout = if scout::is_worth_it(self.scenario) { SCOUTED_BYTES } else { 0 };
         let of_terminal = TERMINAL_BYTES + CLASS_BYTES * self.scenario.classes.len() as u64 + path_bytes(network) + of_scout;
         CHANNEL_BYTES * channels + of_terminal * terminals
+    }
+}
+
+impl Prepared for Flows<'_> {
+    fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
+        if matches!(self.sharing, Model::Arbitrated) {
+            let terminals = u64::from(self.scenario.network.terminal_count());
+            return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
+        }
+        let threads = if parts::are_possible(self.scenario) { self.useful_threads() } else { 1 };
+        self.bytes() * threads as u64
     }
 
     fn slowness(&self) -> f64 {
         if matches!(self.sharing, Model::Arbitrated) { ARBITRATED_SLOWNESS } else { 1.0 }
     }
 
-    /// One that runs the events and one that goes ahead.
+    /// One for each of the users who may turn out to share nothing, or one that runs the events and one that goes ahead.
     fn useful_threads(&self) -> usize {
-        1 + usize::from(matches!(self.sharing, Model::Levels(_)) && scout::is_worth_it(self.scenario))
+        match self.sharing {
+            Model::Arbitrated => 1,
+            Model::Levels(_) if parts::are_possible(self.scenario) => parts::useful_threads(self.scenario, self.bytes()),
+            Model::Levels(_) => 1 + usize::from(scout::is_worth_it(self.scenario)),
+        }
     }
 
     fn use_threads(&mut self, threads: Threads) -> Result<(), Refusal> {
@@ -157,13 +170,18 @@ impl Prepared for Flows<'_> {
             Model::Levels(sharing) => sharing,
             Model::Arbitrated => return arbitrated::run(scenario, (options.grain, &options.without), options.latency, controller),
         };
-        let by_equal_shares = options.sharing == SHARINGS[0].name;
+        let (by_equal_shares, with_latency) = (options.sharing == SHARINGS[0].name, options.latency);
+        let rules = |sharing| Rules { sharing, by_equal_shares, with_latency };
+        let begin_parts = || Fluid::one_by_one(scenario, rules(sharing.begin_another()));
+        if parts::are_possible(scenario)
+            && let Some(outcome) = parts::run(scenario, &threads, controller, &begin_parts)
+        {
+            return Ok(outcome);
+        }
         let on_guessed_paths = guided.as_ref().filter(|guided| guided.changes_paths()).map(|guided| guided.scenario(scenario));
         let scenario = on_guessed_paths.as_ref().unwrap_or(scenario);
         let predictions = guided.map(|guided| Predictions::new(scenario, guided));
-        with_scout(scenario, &threads, |scouted| {
-            Fluid::new(scenario, sharing, by_equal_shares, options.latency, predictions).scouted(scouted).run(controller)
-        })
+        with_scout(scenario, &threads, |scouted| Fluid::new(scenario, rules(sharing), predictions).scouted(scouted).run(controller))
     }
 }
 

@@ -63,9 +63,15 @@ impl Heap {
     /// A heap for entries numbered below `capacity`.
     pub(crate) fn new(capacity: usize) -> Self {
         let (slots, beyond) = (Vec::new().into(), Vec::new().into());
-        let horizon = if capacity < LEAST_BEYOND { NO_KEY } else { 0 };
+        let horizon = first_horizon(capacity);
         let groups = Column::filled(ROOT.div_ceil(4), EMPTY);
         Self { capacity, groups, slots, beyond, horizon, length: 0, waiting: 0, due: Vec::new(), many: false }
+    }
+
+    /// Begins anew, as nothing is left: keys may be less than they have been.
+    pub(crate) fn restart(&mut self) {
+        debug_assert_eq!((self.length, self.waiting), (0, 0), "a heap begins anew when it is empty");
+        (self.horizon, self.many) = (first_horizon(self.capacity), false);
     }
 
     /// The least key.
@@ -345,6 +351,11 @@ impl Heap {
     fn clear(&mut self, slot: usize) {
         self.groups[(slot / 4) as u32].keys[slot % 4] = NO_KEY;
     }
+}
+
+/// The horizon of an empty heap.
+fn first_horizon(capacity: usize) -> u64 {
+    if capacity < LEAST_BEYOND { NO_KEY } else { 0 }
 }
 
 #[cfg(test)]

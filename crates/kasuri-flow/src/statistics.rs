@@ -48,6 +48,15 @@ impl Tally {
         }
     }
 
+    /// Adds what was counted elsewhere.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.small.resize(self.small.len().max(other.small.len()), 0);
+        self.small.iter_mut().zip(&other.small).for_each(|(sum, &count)| *sum += count);
+        self.large.add(&other.large).expect("an auto-resizing histogram takes any value");
+        (self.least, self.greatest) = (self.least.min(other.least), self.greatest.max(other.greatest));
+        self.sum += other.sum;
+    }
+
     pub(crate) fn distribution(&self) -> Distribution {
         let mut histogram = self.large.clone();
         for (whole, &count) in (0..).zip(&self.small).filter(|&(_, &count)| count > 0) {
@@ -150,6 +159,26 @@ impl Statistics {
             self.network_latency.record(arrival.network_latency(), times);
             self.hops.record(f64::from(arrival.hops), times);
         }
+    }
+
+    /// The distributions: of latencies from the creation on, of those in the network, and of hops.
+    pub(crate) fn tallies(&mut self) -> [&mut Tally; 3] {
+        [&mut self.latency, &mut self.network_latency, &mut self.hops]
+    }
+
+    /// Takes the distributions out, all being counted.
+    pub(crate) fn take_tallies(&mut self) -> [Tally; 3] {
+        self.settle();
+        self.tallies().map(|tally| std::mem::replace(tally, Tally::new()))
+    }
+
+    /// Adds what was counted elsewhere in the same phase, all but the distributions.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.injected.iter_mut().zip(&other.injected).for_each(|(sum, flits)| *sum += flits);
+        self.to_self += other.to_self;
+        self.moved += other.moved;
+        self.arrived.absorb(&other.arrived);
+        self.counted.absorb(&other.counted);
     }
 
     /// Throws everything away and starts a phase.

@@ -144,6 +144,12 @@ pub trait Controller {
         0
     }
 
+    /// Does it but wait until a closed workload has been delivered? Then the cycle in which it ends the run otherwise: up to there it says
+    /// [`Command::Continue`] at the end of each interval, and an engine may leave these out.
+    fn waits_until(&self) -> Option<u64> {
+        None
+    }
+
     /// Does it look at [`Interval::in_flight_age`]? An engine must look at each packet to find it.
     fn weighs_ages(&self) -> bool {
         false
@@ -585,6 +591,16 @@ pub struct UserOutcome {
     pub completion: Option<f64>,
     /// What tables and translators did for it; `None` of an engine that knows none.
     pub translation: Option<TranslationCounts>,
+}
+
+impl UserOutcome {
+    /// Adds what was counted elsewhere of its packets.
+    pub fn absorb(&mut self, other: &Self) {
+        self.accepted_flits += other.accepted_flits;
+        self.packets += other.packets;
+        self.packet_latency += other.packet_latency;
+        self.packet_latency_max = self.packet_latency_max.max(other.packet_latency_max);
+    }
 }
 
 /// What open traffic had beside a closed workload or a machine, all classes together.

@@ -129,6 +129,12 @@ impl Scenario {
         Some(agenda)
     }
 
+    /// Begins a part of the closed workload alone at time 0, where its parts know nothing of each other. Notes nothing for a timeline, whose
+    /// numbers go through all parts.
+    pub fn agenda_of_part(&self, part: usize) -> Option<Agenda<'_>> {
+        Agenda::begin_part(&*self.workload.as_ref()?.workload, part, &self.streams)
+    }
+
     /// Does whatever sends besides a workload end by itself?
     pub fn has_only_batches(&self) -> bool {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())

@@ -95,6 +95,10 @@ impl Controller for Interruptible<'_> {
         self.inner.assured_intervals()
     }
 
+    fn waits_until(&self) -> Option<u64> {
+        self.inner.waits_until()
+    }
+
     fn weighs_ages(&self) -> bool {
         self.inner.weighs_ages()
     }

@@ -6,6 +6,7 @@
 
 mod next;
 mod outcome;
+pub(crate) mod parts;
 mod rounds;
 mod state;
 
@@ -13,8 +14,8 @@ use crate::statistics::Arrival;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
 use kasuri_network::id::TerminalId;
 use kasuri_workload::workload::agenda::Agenda;
-pub(crate) use state::Fluid;
 use state::Message;
+pub(crate) use state::{Fluid, Rules};
 
 /// Flows that end within this part of the present time of each other end together: what separates them is rounding.
 const SIMULTANEOUS: f64 = 1e-12;
@@ -50,7 +51,9 @@ impl Fluid<'_> {
     /// Goes from event to event until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
     fn advance(&mut self, end: u64, controller: &dyn Controller) -> Result<(), EngineError> {
         if self.rounds == 0 {
-            (0..self.sending.messages.len() as u32).try_for_each(|terminal| self.begin_next(TerminalId(terminal)))?;
+            if self.sources_send() {
+                (0..self.sending.messages.len() as u32).try_for_each(|terminal| self.begin_next(TerminalId(terminal)))?;
+            }
             self.proceed()?;
             self.share()?;
         }

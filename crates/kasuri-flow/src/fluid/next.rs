@@ -60,6 +60,9 @@ impl Fluid<'_> {
         let (graph, together) = (&self.rates.graph, &self.rates.cohort);
         let occupancy = |channel| graph.occupancy(channel) + together.flows_on(channel);
         self.routes.paths.find(self.scenario, std::slice::from_mut(&mut walk), &occupancy)?;
+        if let Some(territory) = &self.routes.territory {
+            territory.claim(&walk.channels);
+        }
         Ok(walk.channels)
     }
 

@@ -7,7 +7,19 @@ use crate::statistics::Statistics;
 use crate::support::{self, Column};
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
 use kasuri_model::scenario::Scenario;
-use kasuri_workload::workload::agenda::Agenda;
+use kasuri_workload::timeline::Span;
+
+/// What a workload says of its end.
+#[derive(Debug, Default)]
+pub(super) struct Finale {
+    /// The end of the last computation.
+    pub(super) done: f64,
+    /// When each rank had done everything, of workloads that say so.
+    pub(super) finished: Vec<Option<f64>>,
+    /// What is left to do waits for this.
+    pub(super) standstill: Vec<String>,
+    pub(super) timeline: Vec<Span>,
+}
 
 impl Fluid<'_> {
     pub(super) fn close_interval(&mut self, begin: u64) -> Interval {
@@ -62,6 +74,23 @@ impl Fluid<'_> {
     }
 
     pub(super) fn outcome(mut self, status: Status) -> Outcome {
+        let finale = self.finale();
+        self.outcome_with(status, finale)
+    }
+
+    /// What the workload says of its end.
+    fn finale(&mut self) -> Finale {
+        let completed = self.is_complete();
+        let Some(agenda) = &mut self.workload.agenda else { return Finale::default() };
+        Finale {
+            done: agenda.last_done(),
+            finished: agenda.take_finished(),
+            standstill: if completed { agenda.standstill().into_iter().collect() } else { Vec::new() },
+            timeline: agenda.take_timeline(),
+        }
+    }
+
+    pub(super) fn outcome_with(mut self, status: Status, finale: Finale) -> Outcome {
         let completed = self.is_complete();
         self.counts.statistics.settle();
         self.hand_over();
@@ -74,10 +103,7 @@ impl Fluid<'_> {
         let statistics = &mut self.counts.statistics;
         let now = self.now.ceil() as u64;
         let prediction = self.routes.predictions.as_mut().map(Predictions::take);
-        let done = self.workload.agenda.as_ref().map_or(0.0, Agenda::last_done);
-        let finished = self.workload.agenda.as_mut().map(Agenda::take_finished).unwrap_or_default();
-        let standstill = self.workload.agenda.as_ref().filter(|_| completed).and_then(Agenda::standstill).into_iter().collect();
-        let timeline = self.workload.agenda.as_mut().map(Agenda::take_timeline).unwrap_or_default();
+        let Finale { done, finished, standstill, timeline } = finale;
         let cycles = |values: &[f64]| -> Vec<u64> { values.iter().map(|value| value.round() as u64).collect() };
         let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
         let end = || (self.ends.completion.iter().fold(done, |last, &time| last.max(time)), cycles(&self.ends.completion));

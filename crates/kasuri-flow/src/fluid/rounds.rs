@@ -51,6 +51,25 @@ impl Fluid<'_> {
         statistics.moved += moved as f64;
         self.counts.flit_hops += flit_hops as f64;
         self.ends.to_come = self.ends.to_come.map(|to_come| to_come - ended.len() as u64);
+        self.arrive_for_user(ended);
+    }
+
+    /// Counts the same for the user whose they are, if there are users.
+    fn arrive_for_user(&mut self, ended: &[Member]) {
+        let (class, now, begun) = (self.class_together(), self.now, self.rates.cohort.begun);
+        let Some((to_come, last)) = self.workload.parts.get_mut(self.workload.part) else { return };
+        *to_come -= ended.len() as u64;
+        let tail = f64::from(u8::from(self.routes.with_latency));
+        for &Member { created, flits, hops, head_latency, .. } in ended {
+            let time = now + f64::from(head_latency);
+            *last = last.max(time + tail);
+            self.counts.count_for_user(class, flits, &Arrival { created, asked: created as u64, begun, time, hops });
+        }
+    }
+
+    /// The class of messages that begin together.
+    fn class_together(&self) -> u8 {
+        self.open.classes + self.workload.part as u8
     }
 
     /// Puts the message that follows in the place of each of these, which have ended, and takes those out that none follows.
@@ -108,6 +127,7 @@ impl Fluid<'_> {
     }
 
     fn part_flows(&mut self) {
+        let class = self.class_together();
         let Self { rates: Rates { cohort, graph, .. }, sending: Sending { messages, .. }, workload, scenario, .. } = self;
         let tokens = &mut workload.tokens;
         let rates_since = cohort.part(self.routes.paths.all_remembered(), self.now, |member, others, begun| {
@@ -115,7 +135,7 @@ impl Fluid<'_> {
             let injection = scenario.network.injection_channel(TerminalId(flow)).0;
             graph.begin(flow, injection, others, destination, f64::from(flits), begun);
             let destination = TerminalId(destination);
-            messages[flow as usize] = Message { created, begun, destination, flits, head_latency, hops, ..Message::NONE };
+            messages[flow as usize] = Message { created, begun, destination, flits, head_latency, hops, class, ..Message::NONE };
             tokens[flow as usize] = token;
         });
         if let Some(begun) = rates_since {

@@ -1,5 +1,6 @@
 //! What a running simulation of flows keeps, by what it is for.
 
+use super::parts::Territory;
 use crate::cohort::Cohort;
 use crate::counts::{Counts, Ends};
 use crate::graph::{Bandwidth, Graph};
@@ -84,6 +85,8 @@ pub(super) struct Routes {
     pub(super) scouted: Option<Scouted>,
     /// What routers that predict save.
     pub(super) predictions: Option<Predictions>,
+    /// Where users are simulated one by one: the channels that have been seen to be the present one's.
+    pub(super) territory: Option<Territory>,
     /// Do heads take time through routers and channels?
     pub(super) with_latency: bool,
 }
@@ -106,6 +109,8 @@ pub(super) struct RunningWorkload<'a> {
     pub(super) rounds_follow: bool,
     /// By part of a workload of users: messages that have not arrived, and when the last one has. Empty without users.
     pub(super) parts: Vec<(u64, f64)>,
+    /// The part whose messages begin together: the one that is simulated alone, or all there is.
+    pub(super) part: usize,
     /// By terminal: the workload's name of its message; empty without one.
     pub(super) tokens: Box<[Token]>,
 }
@@ -124,24 +129,46 @@ pub(super) struct Sending {
     pub(super) outstanding: u64,
 }
 
+/// By which rules messages flow.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) sharing: Box<dyn Sharing>,
+    pub(crate) by_equal_shares: bool,
+    /// Do heads take time through routers and channels?
+    pub(crate) with_latency: bool,
+}
+
 impl<'a> Fluid<'a> {
-    pub(crate) fn new(
+    pub(crate) fn new(scenario: &'a Scenario, rules: Rules, predictions: Option<Predictions>) -> Self {
+        let agenda = scenario.agenda();
+        let begins_together = agenda.is_some() && scenario.classes.is_empty() && scenario.users.is_none() && scenario.hosts.is_none();
+        Self::with_agenda(scenario, rules, predictions, agenda, begins_together)
+    }
+
+    /// For a workload of users, of whom one is simulated at a time.
+    pub(crate) fn one_by_one(scenario: &'a Scenario, rules: Rules) -> Self {
+        Self::with_agenda(scenario, rules, None, None, true)
+    }
+
+    /// May messages begin together, without the lists of the graph?
+    fn with_agenda(
         scenario: &'a Scenario,
-        sharing: Box<dyn Sharing>,
-        by_equal_shares: bool,
-        with_latency: bool,
+        rules: Rules,
         predictions: Option<Predictions>,
+        agenda: Option<Agenda<'a>>,
+        begins_together: bool,
     ) -> Self {
         let terminals = scenario.network.terminal_count() as usize;
-        let workload = RunningWorkload::new(scenario);
+        let Rules { sharing, by_equal_shares, with_latency } = rules;
+        let workload = RunningWorkload::new(scenario, agenda);
         let prefetch = PathPrefetch::new(terminals, may_look_ahead(scenario));
         let waking = Vec::new();
         Self {
             scenario,
             now: 0.0,
             rounds: 0,
-            rates: Rates::new(scenario, sharing, by_equal_shares, workload.agenda.is_some()),
-            routes: Routes { paths: Paths::new(scenario), prefetch, scouted: None, predictions, with_latency },
+            rates: Rates::new(scenario, sharing, by_equal_shares, begins_together),
+            routes: Routes { paths: Paths::new(scenario), prefetch, scouted: None, predictions, territory: None, with_latency },
             open: OpenTraffic {
                 sources: Sources::new(scenario),
                 classes: scenario.classes.len() as u8,
@@ -163,7 +190,7 @@ impl<'a> Fluid<'a> {
 }
 
 impl Rates {
-    fn new(scenario: &Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, has_workload: bool) -> Self {
+    fn new(scenario: &Scenario, sharing: Box<dyn Sharing>, by_equal_shares: bool, begins_together: bool) -> Self {
         let network = &scenario.network;
         let terminals = network.terminal_count() as usize;
         // A terminal has one message under way, so its injection channel is all its own.
@@ -177,15 +204,13 @@ impl Rates {
         if scenario.routing.observes_congestion() || memories > 0 || paths::folded(scenario).is_some() {
             graph.list_all();
         }
-        let is_workload_alone = has_workload && scenario.classes.is_empty() && scenario.users.is_none() && memories == 0;
-        let cohort = Cohort::new(if is_workload_alone { network.channel_count() as usize } else { 0 }, sharing.by_count());
+        let cohort = Cohort::new(if begins_together { network.channel_count() as usize } else { 0 }, sharing.by_count());
         Self { graph, cohort, sharing, by_equal_shares }
     }
 }
 
 impl<'a> RunningWorkload<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
-        let agenda = scenario.agenda();
+    fn new(scenario: &Scenario, agenda: Option<Agenda<'a>>) -> Self {
         // Who looks at the flows under way sees those that have begun before.
         let follows = scenario.classes.is_empty() && !scenario.routing.observes_congestion();
         let of_users = scenario.workload.as_ref().filter(|_| scenario.users.is_some());
@@ -193,8 +218,22 @@ impl<'a> RunningWorkload<'a> {
         Self {
             rounds_follow: follows && agenda.as_ref().is_some_and(Agenda::follows),
             agenda,
+            part: 0,
             parts: of_users.map(|closed| closed.parts.iter().map(|part| (part.messages, 0.0)).collect()).unwrap_or_default(),
             tokens: filled(if scenario.workload.is_some() { terminals } else { 0 }, 0),
+        }
+    }
+
+    /// Begins a part alone.
+    pub(super) fn begin_part(&mut self, part: usize, agenda: Agenda<'a>) {
+        self.rounds_follow = agenda.follows();
+        (self.part, self.agenda) = (part, Some(agenda));
+    }
+
+    /// Adds what has become of other parts elsewhere.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        for ((to_come, last), &(left, time)) in self.parts.iter_mut().zip(&other.parts) {
+            (*to_come, *last) = ((*to_come).min(left), last.max(time));
         }
     }
 }

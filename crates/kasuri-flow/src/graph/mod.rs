@@ -176,6 +176,11 @@ impl Graph {
         }
     }
 
+    /// Begins anew at an earlier time, as no flow is under way. Channels keep what they have carried.
+    pub(crate) fn restart(&mut self) {
+        self.ends.restart();
+    }
+
     /// From now on every channel has a list of its flows, so that [`Self::flows_on`] is true of each.
     pub(crate) fn list_all(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.state |= LISTED);
@@ -499,6 +504,11 @@ impl Graph {
     #[inline(always)]
     pub(crate) fn add_carried(&mut self, channel: u32, flits: f64) {
         self.carried[channel - self.left_out] += flits;
+    }
+
+    /// Adds what the channels have carried in another graph of the same network.
+    pub(crate) fn add_all_carried(&mut self, other: &Self) {
+        self.carried.iter_mut().zip(other.carried.iter()).for_each(|(sum, flits)| *sum += flits);
     }
 
     /// Flits per cycle of every channel, if all have the same.

@@ -16,6 +16,10 @@ impl Sharing for EqualShare {
         }
     }
 
+    fn begin_another(&self) -> Box<dyn Sharing> {
+        Box::new(Self)
+    }
+
     fn by_count(&self) -> Option<LevelByCount> {
         Some(share)
     }

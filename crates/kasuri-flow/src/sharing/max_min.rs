@@ -33,6 +33,10 @@ impl Sharing for MaxMin {
             self.disturb(graph, channel, before.min(level), before.max(level));
         }
     }
+
+    fn begin_another(&self) -> Box<dyn Sharing> {
+        Box::<Self>::default()
+    }
 }
 
 impl MaxMin {

@@ -13,9 +13,12 @@ mod max_min;
 use crate::graph::Graph;
 
 /// Works out the levels of channels.
-pub(crate) trait Sharing: Send + std::fmt::Debug {
+pub(crate) trait Sharing: Send + Sync + std::fmt::Debug {
     /// Brings the levels up to date after flows have begun and ended: takes `graph.dirty`, sets levels by [`Graph::set_level`].
     fn level(&mut self, graph: &mut Graph);
+
+    /// Another of the same kind, which has seen no flows.
+    fn begin_another(&self) -> Box<dyn Sharing>;
 
     /// How a channel's level follows from the number of its flows, if from nothing else.
     fn by_count(&self) -> Option<LevelByCount> {

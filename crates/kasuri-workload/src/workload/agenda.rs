@@ -120,7 +120,15 @@ pub struct Agenda<'a> {
 impl<'a> Agenda<'a> {
     /// Begins a workload at time 0. All its messages go through the interfaces, if there are any.
     pub fn begin(workload: &'a dyn Workload, streams: &Streams, interfaces: Option<Box<dyn RunningInterfaces>>) -> Self {
-        let execution = workload.begin(streams);
+        Self::of(workload, workload.begin(streams), interfaces)
+    }
+
+    /// Begins a part of a workload alone at time 0, without interfaces; `None` of a workload that is all one.
+    pub fn begin_part(workload: &'a dyn Workload, part: usize, streams: &Streams) -> Option<Self> {
+        Some(Self::of(workload, workload.begin_part(part, streams)?, None))
+    }
+
+    fn of(workload: &'a dyn Workload, execution: Box<dyn Execution + 'a>, interfaces: Option<Box<dyn RunningInterfaces>>) -> Self {
         let mut agenda = Self {
             hears_arrivals: execution.hears_arrivals() || interfaces.is_some(),
             workload,
@@ -192,6 +200,8 @@ impl<'a> Agenda<'a> {
         }
         if let Some(interfaces) = &mut self.interfaces {
             interfaces.arrives(token, time);
+        } else if !self.execution.hears_arrival_of(token) {
+            // Nobody waits for it, and so the run does not either.
         } else if time > now {
             self.events.will_happen(time, Event::Arrived(token));
         } else {
@@ -247,6 +257,11 @@ impl<'a> Agenda<'a> {
                 }
             }
         }
+    }
+
+    /// The messages that [`Self::take_ready`] would take.
+    pub fn ready(&self) -> &[Message] {
+        &self.ready
     }
 
     /// Takes the messages that the last [`Self::proceed`] has brought. Each goes to [`Self::queue`], or on its way if its source

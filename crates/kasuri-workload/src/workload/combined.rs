@@ -84,60 +84,106 @@ impl Workload for CombinedWorkload {
     }
 
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
-        let executions = self.parts.iter().map(|part| part.workload.begin(&streams.of_user(part.user))).collect();
-        Box::new(Pass { parts: &self.parts, executions, actions: Vec::new() })
+        let of_part = |(number, part)| PartPass::new(number, part, streams);
+        Box::new(Pass { parts: self.parts.iter().enumerate().map(of_part).collect() })
+    }
+
+    fn begin_part(&self, part: usize, streams: &Streams) -> Option<Box<dyn Execution + '_>> {
+        Some(Box::new(PartPass::new(part, self.parts.get(part)?, streams)))
     }
 }
 
 /// One pass through all of them.
 #[derive(Debug)]
 struct Pass<'a> {
-    parts: &'a [UserWorkload],
-    executions: Vec<Box<dyn Execution + 'a>>,
-    /// What one of them wants, in its own names.
-    actions: Vec<Action>,
-}
-
-impl Pass<'_> {
-    /// Passes on what a part wants.
-    fn pass_on(&mut self, number: usize, actions: &mut Vec<Action>) {
-        let part = &self.parts[number];
-        actions.extend(self.actions.drain(..).filter_map(|action| match action {
-            Action::Send(message) => Some(Action::Send(Message { token: name_of_part(message.token, number), ..part.placed(message) })),
-            Action::Compute { token, cycles } => Some(Action::Compute { token: name_of_part(token, number), cycles }),
-            // Ranks of several workloads have the same numbers.
-            Action::Finished(_) => None,
-        }));
-    }
+    parts: Vec<PartPass<'a>>,
 }
 
 impl Execution for Pass<'_> {
     fn start(&mut self, actions: &mut Vec<Action>) {
-        for number in 0..self.parts.len() {
-            self.executions[number].start(&mut self.actions);
-            self.pass_on(number, actions);
-        }
+        self.parts.iter_mut().for_each(|part| part.start(actions));
     }
 
     fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
         let (Event::Sent(token) | Event::Arrived(token) | Event::Computed(token)) = event;
-        let own = own_name(token);
-        let event = match event {
-            Event::Sent(_) => Event::Sent(own),
-            Event::Arrived(_) => Event::Arrived(own),
-            Event::Computed(_) => Event::Computed(own),
-        };
-        let number = part_of(token);
-        self.executions[number].happened(event, &mut self.actions);
-        self.pass_on(number, actions);
+        self.parts[part_of(token)].happened(event, actions);
     }
 
     fn hears_arrivals(&self) -> bool {
-        self.executions.iter().any(|execution| execution.hears_arrivals())
+        self.parts.iter().any(Execution::hears_arrivals)
+    }
+
+    fn hears_arrival_of(&self, message: Token) -> bool {
+        self.parts[part_of(message)].hears_arrivals()
     }
 
     fn standstill(&self) -> Option<String> {
-        self.executions.iter().find_map(|execution| execution.standstill())
+        self.parts.iter().find_map(Execution::standstill)
+    }
+}
+
+/// One pass through one of them. Its messages and computations have the names that they have among all.
+#[derive(Debug)]
+struct PartPass<'a> {
+    number: usize,
+    part: &'a UserWorkload,
+    execution: Box<dyn Execution + 'a>,
+    /// What it wants, in its own names.
+    actions: Vec<Action>,
+}
+
+impl<'a> PartPass<'a> {
+    fn new(number: usize, part: &'a UserWorkload, streams: &Streams) -> Self {
+        Self { number, part, execution: part.workload.begin(&streams.of_user(part.user)), actions: Vec::new() }
+    }
+
+    fn named(&self, message: Message) -> Message {
+        Message { token: name_of_part(message.token, self.number), ..self.part.placed(message) }
+    }
+
+    /// Passes on what the execution wants.
+    fn pass_on(&mut self, actions: &mut Vec<Action>) {
+        let mut wanted = std::mem::take(&mut self.actions);
+        actions.extend(wanted.drain(..).filter_map(|action| match action {
+            Action::Send(message) => Some(Action::Send(self.named(message))),
+            Action::Compute { token, cycles } => Some(Action::Compute { token: name_of_part(token, self.number), cycles }),
+            // Ranks of several workloads have the same numbers.
+            Action::Finished(_) => None,
+        }));
+        self.actions = wanted;
+    }
+}
+
+impl Execution for PartPass<'_> {
+    fn start(&mut self, actions: &mut Vec<Action>) {
+        self.execution.start(&mut self.actions);
+        self.pass_on(actions);
+    }
+
+    fn happened(&mut self, event: Event, actions: &mut Vec<Action>) {
+        let event = match event {
+            Event::Sent(token) => Event::Sent(own_name(token)),
+            Event::Arrived(token) => Event::Arrived(own_name(token)),
+            Event::Computed(token) => Event::Computed(own_name(token)),
+        };
+        self.execution.happened(event, &mut self.actions);
+        self.pass_on(actions);
+    }
+
+    fn hears_arrivals(&self) -> bool {
+        self.execution.hears_arrivals()
+    }
+
+    fn follows(&self) -> bool {
+        self.execution.follows()
+    }
+
+    fn follow(&mut self, sent: Token) -> Option<Message> {
+        self.execution.follow(own_name(sent)).map(|message| self.named(message))
+    }
+
+    fn standstill(&self) -> Option<String> {
+        self.execution.standstill()
     }
 }
 
@@ -238,6 +284,43 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Simulated alone or together, a part sends the same messages under the same names, and draws the same starts.
+    #[test]
+    fn a_part_alone_does_what_it_does_among_the_others() {
+        /// One part of a workload as a workload of its own.
+        #[derive(Debug)]
+        struct Alone<'w>(&'w CombinedWorkload, usize);
+
+        impl Workload for Alone<'_> {
+            fn messages(&self) -> u64 {
+                self.0.parts[self.1].workload.messages()
+            }
+
+            fn each_message(&self, _: &mut dyn FnMut(&Message)) {}
+
+            fn longest_message(&self) -> u32 {
+                self.0.longest_message()
+            }
+
+            fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_> {
+                self.0.begin_part(self.1, streams).expect("a part")
+            }
+        }
+
+        let whole = together();
+        let (mut of_all, starts) = sent(&whole);
+        let (mut of_each, mut starts_of_each) = (Vec::new(), Vec::new());
+        for part in 0..2 {
+            let (messages, starts) = sent(&Alone(&whole, part));
+            of_each.extend(messages);
+            starts_of_each.extend(starts);
+        }
+        of_all.sort_unstable_by_key(|message| message.token);
+        of_each.sort_unstable_by_key(|message| message.token);
+        assert_eq!((of_each, starts_of_each), (of_all, starts));
+        assert!(whole.begin_part(2, &Streams::new(1)).is_none());
     }
 
     /// What is random depends on the user's number alone.

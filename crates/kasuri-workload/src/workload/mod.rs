@@ -84,6 +84,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Begins one pass.
     fn begin(&self, streams: &Streams) -> Box<dyn Execution + '_>;
+
+    /// Begins one pass through a part alone, with the names that its messages have among all; `None` of a workload that is all one.
+    fn begin_part(&self, _part: usize, _streams: &Streams) -> Option<Box<dyn Execution + '_>> {
+        None
+    }
 }
 
 /// A collective operation that a workload consists of.
@@ -115,6 +120,11 @@ pub trait Execution: Debug + Send {
 
     /// Does an arriving message make anything happen? If not, engines need not tell of arrivals.
     fn hears_arrivals(&self) -> bool {
+        true
+    }
+
+    /// Does the arrival of this message, of those of a workload that hears of arrivals?
+    fn hears_arrival_of(&self, _message: Token) -> bool {
         true
     }
 

@@ -39,6 +39,10 @@ impl Controller for Completion {
             Command::Continue
         }
     }
+
+    fn waits_until(&self) -> Option<u64> {
+        (self.until == Until::Delivered).then_some(self.max_cycles)
+    }
 }
 
 impl Measurement for Completion {
@@ -59,6 +63,7 @@ mod tests {
         assert_eq!(controller.interval_ended(&at(1_000, false)), Command::Continue);
         assert_eq!(controller.interval_ended(&at(2_000, false)), Command::Continue);
         assert_eq!(controller.interval_cycles(), 500);
+        assert_eq!(controller.waits_until(), Some(2_500));
         assert_eq!(controller.clone().interval_ended(&at(2_400, true)), Command::End(Status::Completed));
         assert_eq!(controller.clone().interval_ended(&at(2_500, true)), Command::End(Status::Completed));
         assert_eq!(controller.interval_ended(&at(2_500, false)), Command::End(Status::MaxCycles));
@@ -69,6 +74,7 @@ mod tests {
         let first = Interval { end_cycle: 700, first_finished: true, ..Interval::default() };
         assert_eq!(Completion::new(2_500, Until::Delivered).interval_ended(&first), Command::Continue);
         let mut controller = Completion::new(2_500, Until::FirstTerminal);
+        assert_eq!(controller.waits_until(), None);
         assert_eq!(controller.interval_ended(&Interval { first_finished: false, ..first.clone() }), Command::Continue);
         assert_eq!(controller.interval_ended(&first), Command::End(Status::Completed));
     }

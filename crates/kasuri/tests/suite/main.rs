@@ -37,6 +37,7 @@ mod flow_background;
 mod flow_batches;
 mod flow_dsm;
 mod flow_hosts;
+mod flow_parts;
 mod flow_predictions;
 mod flow_rounds;
 mod flow_users;
