@@ -79,6 +79,11 @@ impl Walk {
         }
     }
 
+    /// Has anything of the path been left to chance?
+    pub(crate) fn has_drawn(&self) -> bool {
+        self.has_drawn
+    }
+
     fn last(&self) -> ChannelId {
         ChannelId(self.channels[self.channels.len() - 1])
     }

@@ -14,6 +14,7 @@ use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status, Threa
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::predictor;
 use kasuri_workload::translation::users::Users;
+use kasuri_workload::workload::Message;
 use kasuri_workload::workload::agenda::Agenda;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -26,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Threads of a large network beyond the second may take so much together.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// A workload has few messages if it has no more for each terminal of the network.
+const FEW: u64 = 16;
 
 /// The owner of a channel that nobody has claimed.
 const NOBODY: u8 = 0;
@@ -144,7 +148,7 @@ pub(crate) fn run<'s>(
     let until = controller.waits_until()?.min(scenario.max_cycles);
     let agendas = (0..closed.parts.len()).map(|part| scenario.agenda_of_part(part)).collect::<Option<Vec<_>>>()?;
     let claims = Arc::new(Claims::new(scenario.network.channel_count()));
-    claim_first(scenario, closed, &agendas, &claims);
+    claim_ahead(scenario, closed, &agendas, &claims);
     if claims.is_over() {
         return None;
     }
@@ -160,24 +164,44 @@ pub(crate) fn run<'s>(
     Some(fluid.outcome_with(status, finale))
 }
 
-/// Claims what the first message of each terminal takes: most users that share channels at all do so from the beginning on.
-fn claim_first(scenario: &Scenario, closed: &ClosedWorkload, agendas: &[Agenda<'_>], claims: &Claims) {
-    let mut paths = Paths::new(scenario);
+/// Claims what messages take before any is simulated: the first of each terminal, and of a workload of few messages all whose paths hang on
+/// nothing else. So most users that share channels are told before anything has been done in vain.
+fn claim_ahead(scenario: &Scenario, closed: &ClosedWorkload, agendas: &[Agenda<'_>], claims: &Claims) {
+    let mut finder = Finder { scenario, closed, claims, paths: Paths::new(scenario) };
     let mut has_sent = vec![false; scenario.network.terminal_count() as usize];
-    for ((part, agenda), sent) in agendas.iter().enumerate().zip(&closed.parts) {
-        for message in agenda.ready() {
-            if std::mem::replace(&mut has_sent[message.source.index()], true) {
-                continue;
-            }
-            let (source, destination, available) = (message.source, message.destination, sent.virtual_channels);
-            let mut walk = Walk::new(Request { source, destination, serial: 0, available }, Vec::new());
-            if paths.find(scenario, std::slice::from_mut(&mut walk), &|_| 0).is_err() {
-                claims.end();
-            }
-            claims.claim(part, &walk.channels);
-            if claims.is_over() {
-                return;
-            }
+    let firsts = agendas.iter().flat_map(Agenda::ready);
+    firsts
+        .filter(|message| !std::mem::replace(&mut has_sent[message.source.index()], true))
+        .for_each(|message| finder.claim(message, true));
+    if closed.workload.messages() <= FEW * u64::from(scenario.network.terminal_count()) {
+        closed.workload.each_message(&mut |message| finder.claim(message, false));
+    }
+}
+
+/// Finds the paths of messages ahead.
+struct Finder<'f> {
+    scenario: &'f Scenario,
+    closed: &'f ClosedWorkload,
+    claims: &'f Claims,
+    paths: Paths,
+}
+
+impl Finder<'_> {
+    /// Claims the channels of a message; of one that is not the first of its terminal, if its path is not drawn.
+    fn claim(&mut self, message: &Message, is_first: bool) {
+        if self.claims.is_over() {
+            return;
+        }
+        let &Message { source, destination, token, .. } = message;
+        let part = self.closed.part_of(token);
+        let available = self.closed.parts[part].virtual_channels;
+        let mut walk = Walk::new(Request { source, destination, serial: 0, available }, Vec::new());
+        // What is wrong is told by a run of all of them.
+        if self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|_| 0).is_err() {
+            self.claims.end();
+        }
+        if is_first || !walk.has_drawn() {
+            self.claims.claim(part, &walk.channels);
         }
     }
 }

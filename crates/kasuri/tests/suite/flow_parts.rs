@@ -189,19 +189,21 @@ fn users_that_share_a_channel_are_simulated_together() {
     }
 }
 
-/// The first messages of two users share nothing, later ones do.
+/// The first messages of two users share nothing, later ones do: whether that shows before anything is simulated, as there are few, or not.
 #[test]
 fn users_that_meet_late_are_simulated_together_from_the_beginning() {
     let row = |first: u32| (first..first + 4).collect::<Vec<_>>();
     // The second user's nodes lie on both sides of the first one's, and its first messages go to the neighbour on the same side.
     let around = vec![0, 1, 6, 7];
-    let user = |nodes: Vec<u32>, collective: usize| User { nodes, collective, flits: 20, skew: 0.0, jitter: 0.0, repeat: 1 };
-    let text = text(2, "equal-share", false, &[user(row(2), 3), user(around, 3)]);
-    for threads in [1, 2, 4] {
-        let mut controller = Waiting::new(true);
-        let outcome = run(&text, threads, &mut controller);
-        assert!(controller.told > 1);
-        assert_eq!(outcome, run(&text, 1, &mut Waiting::new(false)));
+    for repeat in [1, 80] {
+        let user = |nodes: &[u32]| User { nodes: nodes.to_vec(), collective: 3, flits: 20, skew: 0.0, jitter: 0.0, repeat };
+        let text = text(2, "equal-share", false, &[user(&row(2)), user(&around)]);
+        for threads in [1, 2, 4] {
+            let mut controller = Waiting::new(true);
+            let outcome = run(&text, threads, &mut controller);
+            assert!(controller.told > 1);
+            assert_eq!(outcome, run(&text, 1, &mut Waiting::new(false)));
+        }
     }
 }
 
