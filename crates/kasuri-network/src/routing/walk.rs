@@ -295,11 +295,12 @@ impl<'a> Walker<'a> {
         let fits = taken == 1 || routes.places.len() + taken <= self.most_places;
         for index in (0..taken).filter(|_| fits) {
             // Other states for other destinations: a sample of these covers more of those.
-            let place = (index * initial.len() / taken + if taken < initial.len() { destination.index() } else { 0 }) % initial.len();
+            let is_sample = taken < initial.len();
+            let place = if is_sample { (index * initial.len() / taken + destination.index()) % initial.len() } else { index };
             let (state, probability) = initial[place];
-            for virtual_channel in self.distinguished(self.available) {
+            for virtual_channel in distinguished(self.reads, self.available) {
                 let hop = Hop { router, input, virtual_channel: virtual_channel.begin, source, destination, available: self.available };
-                let place = self.place(hop, state, None, &mut routes.places);
+                let place = self.places.place(self.reads, hop, state, None, &mut routes.places);
                 let share = f64::from(virtual_channel.count()) / f64::from(self.available.count().max(1));
                 routes.starts.push(Start { group, place, probability: probability * share });
             }
@@ -311,23 +312,23 @@ impl<'a> Walker<'a> {
     fn leave(&mut self, from: u32, destination: TerminalId, routes: &mut Routes) -> Result<(), String> {
         routes.places[from as usize].first_step = routes.steps.len() as u32;
         let Place { hop, state, .. } = routes.places[from as usize];
-        let mut branches = std::mem::take(&mut self.branches);
+        let Self { network, routing, reads, branches, places, .. } = self;
         let mut result = Ok(());
-        let stride = self.stride_of_branches(&hop, state, &mut branches);
+        let stride = stride_of_branches(*routing, &hop, state, self.most_branches, branches);
         routes.branch_share = routes.branch_share.min(1.0 / stride as f64);
         let (mut branch, mut walked) = (destination.index(), 0.0);
         let first_step = routes.steps.len();
-        branches.of_hop(self.routing, &hop, state, |candidates, after, probability| {
+        branches.of_hop(*routing, &hop, state, |candidates, after, probability| {
             branch += 1;
-            if result.is_err() || branch % stride != 0 || routes.places.len() > MAX_PLACES {
+            if result.is_err() || stride > 1 && branch % stride != 0 || routes.places.len() > MAX_PLACES {
                 return;
             }
             walked += probability;
             if candidates.is_empty() {
-                result = Err(format!("the routing gives no output port at {}", self.network.router_name(hop.router)));
+                result = Err(format!("the routing gives no output port at {}", network.router_name(hop.router)));
             }
             for candidate in candidates {
-                let step = self.checked_channel(hop.router, candidate.port, candidate.virtual_channels, destination);
+                let step = checked_channel(network, hop.router, candidate.port, candidate.virtual_channels, destination);
                 let (channel, end) = match step {
                     Ok(found) => found,
                     Err(problem) => {
@@ -336,12 +337,12 @@ impl<'a> Walker<'a> {
                     }
                 };
                 let share = probability / candidates.len() as f64 / f64::from(candidate.virtual_channels.count());
-                for virtual_channels in self.distinguished(candidate.virtual_channels) {
+                for virtual_channels in distinguished(*reads, candidate.virtual_channels) {
                     let to = match end {
                         Endpoint::Terminal(_) => DELIVERED,
                         Endpoint::Router(router, input) => {
                             let hop = Hop { router, input, virtual_channel: virtual_channels.begin, ..hop };
-                            self.place(hop, after, Some(from), &mut routes.places)
+                            places.place(*reads, hop, after, Some(from), &mut routes.places)
                         }
                     };
                     let probability = share * f64::from(virtual_channels.count());
@@ -349,72 +350,59 @@ impl<'a> Walker<'a> {
                 }
             }
         });
-        self.branches = branches;
         if stride > 1 && walked > 0.0 {
             routes.steps[first_step..].iter_mut().for_each(|step| step.probability /= walked);
         }
         self.widest = self.widest.max(branch - destination.index());
         result
     }
+}
 
-    /// Every which branch of a hop is walked, so that they are at most as many as may be.
-    fn stride_of_branches(&self, hop: &Hop, state: u32, branches: &mut Branches) -> usize {
-        if self.most_branches == usize::MAX {
-            return 1;
-        }
-        let mut count = 0usize;
-        branches.of_hop(self.routing, hop, state, |_, _, _| count += 1);
-        count.div_ceil(self.most_branches).max(1)
+/// Every which branch of a hop is walked, so that they are at most as many as may be.
+fn stride_of_branches(routing: &dyn Routing, hop: &Hop, state: u32, most: usize, branches: &mut Branches) -> usize {
+    if most == usize::MAX {
+        return 1;
     }
+    let mut count = 0usize;
+    branches.of_hop(routing, hop, state, |_, _, _| count += 1);
+    count.div_ceil(most).max(1)
+}
 
-    fn checked_channel(
-        &self,
-        router: RouterId,
-        port: u16,
-        virtual_channels: VirtualChannels,
-        destination: TerminalId,
-    ) -> Result<(ChannelId, Endpoint), String> {
-        if u32::from(port) >= self.network.port_count(router) {
-            let (name, ports) = (self.network.router_name(router), self.network.port_count(router));
-            return Err(format!("the routing takes port {port} of {name}, which has {ports} ports"));
-        }
-        if virtual_channels.begin >= virtual_channels.end {
-            return Err(format!("the routing gives no virtual channel at {} port {port}", self.network.router_name(router)));
-        }
-        let Some(channel) = self.network.output_channel(router, port) else {
-            let is_down = self.network.damage().is_some_and(|damage| {
-                damage.channels().iter().any(|&channel| self.network.source(channel) == Endpoint::Router(router, port))
-            });
-            let problem = if is_down { "whose link is down" } else { "where no channel leaves" };
-            return Err(format!("the routing takes port {port} of {}, {problem}", self.network.router_name(router)));
-        };
-        match self.network.destination(channel) {
-            Endpoint::Terminal(other) if other != destination => {
-                Err(format!("the routing delivers it to {} at {}", self.network.terminal_name(other), self.network.router_name(router)))
-            }
-            end => Ok((channel, end)),
-        }
+fn checked_channel(
+    network: &Network,
+    router: RouterId,
+    port: u16,
+    virtual_channels: VirtualChannels,
+    destination: TerminalId,
+) -> Result<(ChannelId, Endpoint), String> {
+    if u32::from(port) >= network.port_count(router) {
+        let (name, ports) = (network.router_name(router), network.port_count(router));
+        return Err(format!("the routing takes port {port} of {name}, which has {ports} ports"));
     }
+    if virtual_channels.begin >= virtual_channels.end {
+        return Err(format!("the routing gives no virtual channel at {} port {port}", network.router_name(router)));
+    }
+    let Some(channel) = network.output_channel(router, port) else {
+        let is_down = network
+            .damage()
+            .is_some_and(|damage| damage.channels().iter().any(|&channel| network.source(channel) == Endpoint::Router(router, port)));
+        let problem = if is_down { "whose link is down" } else { "where no channel leaves" };
+        return Err(format!("the routing takes port {port} of {}, {problem}", network.router_name(router)));
+    };
+    match network.destination(channel) {
+        Endpoint::Terminal(other) if other != destination => {
+            Err(format!("the routing delivers it to {} at {}", network.terminal_name(other), network.router_name(router)))
+        }
+        end => Ok((channel, end)),
+    }
+}
 
-    /// The parts of a range that the routing tells apart: single channels if it reads them, else the whole.
-    fn distinguished(&self, range: VirtualChannels) -> impl Iterator<Item = VirtualChannels> + use<> {
-        let parts = if self.reads.virtual_channel { range.count() } else { range.count().min(1) };
-        let length = if self.reads.virtual_channel { 1 } else { range.count() };
-        let part = move |number| range.begin + number * length;
-        (0..parts).map(move |number| VirtualChannels { begin: part(number), end: part(number + 1) })
-    }
-
-    fn place(&mut self, hop: Hop, state: u32, parent: Option<u32>, places: &mut Vec<Place>) -> u32 {
-        let input = if self.reads.input { u32::from(hop.input) } else { 0 };
-        let virtual_channel = if self.reads.virtual_channel { u32::from(hop.virtual_channel) } else { 0 };
-        let source = if self.reads.source { hop.source.0 } else { 0 };
-        let known = self.places.number((hop.router.0, input << 16 | virtual_channel, source, state));
-        if *known == NONE {
-            *known = places.len() as u32;
-            places.push(Place { hop, state, first_step: 0, parent: parent.unwrap_or(*known) });
-        }
-        *known
-    }
+/// The parts of a range that the routing tells apart: single channels if it reads them, else the whole.
+fn distinguished(reads: Reads, range: VirtualChannels) -> impl Iterator<Item = VirtualChannels> + use<> {
+    let parts = if reads.virtual_channel { range.count() } else { range.count().min(1) };
+    let length = if reads.virtual_channel { 1 } else { range.count() };
+    let part = move |number| range.begin + number * length;
+    (0..parts).map(move |number| VirtualChannels { begin: part(number), end: part(number + 1) })
 }
 
 impl KnownPlaces {
@@ -431,6 +419,19 @@ impl KnownPlaces {
             (router, 0, 0, 0) => &mut self.of_router[router as usize],
             _ => self.others.entry(key).or_insert(NONE),
         }
+    }
+
+    /// The number of a place where packets come with this state, which is among the places from now on.
+    fn place(&mut self, reads: Reads, hop: Hop, state: u32, parent: Option<u32>, places: &mut Vec<Place>) -> u32 {
+        let input = if reads.input { u32::from(hop.input) } else { 0 };
+        let virtual_channel = if reads.virtual_channel { u32::from(hop.virtual_channel) } else { 0 };
+        let source = if reads.source { hop.source.0 } else { 0 };
+        let known = self.number((hop.router.0, input << 16 | virtual_channel, source, state));
+        if *known == NONE {
+            *known = places.len() as u32;
+            places.push(Place { hop, state, first_step: 0, parent: parent.unwrap_or(*known) });
+        }
+        *known
     }
 
     fn bytes(&self) -> u64 {

@@ -7,7 +7,6 @@ use kasuri_config::format::msccl;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Checks a collective algorithm of MSCCL (.xml, also gzipped), or writes it again
 #[derive(Debug, Args)]
 pub(super) struct Algorithm {
     #[command(subcommand)]

@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim: when each NPU has finished
 #[derive(Debug, Args)]
 pub(super) struct Astra {
     /// The trace: what stands before `.0.et`, `.1.et`, … in the names of its files, one for each NPU; gzipped files are read, too. Or a

@@ -19,7 +19,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Checks an experiment file without running it
 #[derive(Debug, Args)]
 pub(super) struct Check {
     /// The experiment file

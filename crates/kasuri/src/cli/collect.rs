@@ -7,7 +7,6 @@ use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Makes the table of runs that were computed in parts, and says which are missing
 #[derive(Debug, Args)]
 pub(super) struct Collect {
     /// The folder of results

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Compares topologies for a number of terminals: routers, cables, price, diameter, all-to-all
 #[derive(Debug, Args)]
 pub(super) struct Design {
     /// Show networks with at least this many terminals; without it, the largest network of each topology for these ports

@@ -7,7 +7,6 @@ use kasuri_config::json_schema;
 use serde_json::Value;
 use std::io::Write;
 
-/// Explains a key or a section of the experiment file: meaning, values, default
 #[derive(Debug, Args)]
 pub(super) struct Explain {
     /// The dotted key, for example router.pipeline, or a section; without it all sections

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A real fabric: reads its dumps, audits its forwarding tables, and counts what a job's collective does to its cables
 #[derive(Debug, Args)]
 pub(super) struct Fabric {
     #[command(subcommand)]

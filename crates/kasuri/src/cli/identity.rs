@@ -5,7 +5,6 @@ use crate::listing;
 use clap::Args;
 use std::io::Write;
 
-/// Prints version and platform as JSON
 #[derive(Debug, Args)]
 pub(super) struct Identity {}
 

@@ -17,7 +17,6 @@ use kasuri_workload::workload::application::APPLICATIONS;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
-/// Lists the names that an experiment file may use
 #[derive(Debug, Args)]
 pub(super) struct List {
     /// What to list; without it an overview of all families

@@ -5,7 +5,6 @@ use super::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Makes one self-contained HTML page of a folder of results
 #[derive(Debug, Args)]
 pub(super) struct Report {
     /// The folder that `kasuri run` wrote

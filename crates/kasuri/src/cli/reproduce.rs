@@ -5,7 +5,6 @@ use super::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Makes published figures again: data, plots, and a verdict beside each claim
 #[derive(Debug, Args)]
 pub(super) struct Reproduce {
     /// Papers, or figures of them (mfs/F6) [default: all]

@@ -17,7 +17,6 @@ use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Runs an experiment file
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The experiment file
@@ -37,7 +36,7 @@ pub(super) struct Run {
     owned_by: Option<u32>,
 }
 
-/// A part of the runs, for processes that share them among them.
+// A part of the runs, for processes that share them among them. Not documented, lest that stands for what the command does.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Part {

@@ -22,7 +22,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Options of the commands that run an experiment.
+// Options of the commands that run an experiment. What documents them would stand in the place of what the command does in its help.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Running {
     /// The folder for results; runs that it holds already are not computed again [default: out/<name of the file>]

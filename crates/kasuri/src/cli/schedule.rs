@@ -18,7 +18,6 @@ use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Arranges a collective in phases for a network, and counts the messages on every channel phase by phase
 #[derive(Debug, Args)]
 pub(super) struct Schedule {
     /// The collective

@@ -6,7 +6,6 @@ use clap::Args;
 use kasuri_config::json_schema;
 use std::io::Write;
 
-/// Prints the JSON Schema of the experiment file, for editors
 #[derive(Debug, Args)]
 pub(super) struct Schema {}
 

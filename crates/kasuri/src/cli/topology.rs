@@ -12,7 +12,6 @@ use serde_json::json;
 use std::io::Write;
 use toml::{Table, Value};
 
-/// Shows a network: counts, diameter, distances, bisection
 #[derive(Debug, Args)]
 pub(super) struct Topology {
     /// The topology (kasuri list topologies)

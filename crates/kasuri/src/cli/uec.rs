@@ -12,7 +12,6 @@ use serde_json::{Value as Json, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Runs the flows of a connection matrix on an Ethernet fabric, in the formats of UEC htsim: when each is received and acknowledged
 #[derive(Debug, Args)]
 pub(super) struct Uec {
     /// The fabric (.topo): hosts, two or three tiers of switches, rates and latencies

@@ -11,7 +11,6 @@ use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Runs a configuration of BookSim 2
 #[derive(Debug, Args)]
 pub(super) struct BookSim {
     /// Configuration files and single settings, merged in this order
