@@ -26,7 +26,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Threads of a large network beyond the second may take so much together.
-const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES: u64 = 1 << 29;
 
 /// A workload has few messages if it has no more for each terminal of the network.
 const FEW: u64 = 16;
