@@ -125,6 +125,11 @@ struct Flows<'s> {
 }
 
 impl Flows<'_> {
+    /// Threads that are of use for users who may turn out to share nothing; each has a simulation of its own.
+    fn threads_of_users(&self) -> usize {
+        if parts::are_possible(self.scenario) { parts::useful_threads(self.scenario, self.bytes()) } else { 1 }
+    }
+
     /// Bytes of one simulation of flows by rates.
     fn bytes(&self) -> u64 {
         let network = &self.scenario.network;
@@ -141,8 +146,7 @@ impl Prepared for Flows<'_> {
             let terminals = u64::from(self.scenario.network.terminal_count());
             return arbitrated::memory_bytes(self.scenario) + CLASS_BYTES * self.scenario.classes.len() as u64 * terminals;
         }
-        let threads = if parts::are_possible(self.scenario) { self.useful_threads() } else { 1 };
-        self.bytes() * threads as u64
+        self.bytes() * self.threads_of_users() as u64
     }
 
     fn slowness(&self) -> f64 {
@@ -153,12 +157,11 @@ impl Prepared for Flows<'_> {
         }
     }
 
-    /// One for each of the users who may turn out to share nothing, or one that runs the events and one that goes ahead.
+    /// One for each user, or one that runs the events and one that goes ahead.
     fn useful_threads(&self) -> usize {
         match self.sharing {
             Model::Arbitrated => 1,
-            Model::Levels(_) if parts::are_possible(self.scenario) => parts::useful_threads(self.scenario, self.bytes()),
-            Model::Levels(_) => 1 + usize::from(scout::is_worth_it(self.scenario)),
+            Model::Levels(_) => self.threads_of_users().max(1 + usize::from(scout::is_worth_it(self.scenario))),
         }
     }
 

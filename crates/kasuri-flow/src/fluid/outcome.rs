@@ -90,6 +90,7 @@ impl Fluid<'_> {
         }
     }
 
+    /// The outcome of a run whose workload has ended so.
     pub(super) fn outcome_with(mut self, status: Status, finale: Finale) -> Outcome {
         let completed = self.is_complete();
         self.counts.statistics.settle();

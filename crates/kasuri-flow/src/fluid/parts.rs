@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How often the thread that asks the controller does so when it has nothing else to do.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Threads of a large network beyond the second may take so much together.
+/// As many threads are of use as take no more than this together, bytes; two always are.
 const MOST_BYTES: u64 = 1 << 29;
 
 /// A workload has few messages if it has no more for each terminal of the network.
@@ -38,7 +38,7 @@ const NOBODY: u8 = 0;
 #[derive(Debug)]
 pub(super) struct Claims {
     owners: Box<[AtomicU8]>,
-    /// Is there nothing to be gained any more: do parts share a channel, or has one of them not come to its end?
+    /// Is simulating parts alone over: because two share a channel, one has not come to its end, or the run is to end?
     is_over: AtomicBool,
 }
 
@@ -90,7 +90,7 @@ struct PartCounts {
     standstill: Option<String>,
 }
 
-/// Lets a part run to its end, or until nothing is to be gained any more.
+/// Lets a part run to its end, or until nothing is to be gained any more by running parts alone.
 struct ToTheEnd<'c> {
     claims: &'c Claims,
     /// Who is to be asked whether all should end; only on the thread of the run.
@@ -167,7 +167,7 @@ pub(crate) fn run<'s>(
 /// Claims what messages take before any is simulated: the first of each terminal, and of a workload of few messages all whose paths hang on
 /// nothing else. So most users that share channels are told before anything has been done in vain.
 fn claim_ahead(scenario: &Scenario, closed: &ClosedWorkload, agendas: &[Agenda<'_>], claims: &Claims) {
-    let mut finder = Finder { scenario, closed, claims, paths: Paths::new(scenario) };
+    let mut finder = Finder { scenario, closed, claims, paths: Paths::new(scenario), channels: Vec::new() };
     let mut has_sent = vec![false; scenario.network.terminal_count() as usize];
     let firsts = agendas.iter().flat_map(Agenda::ready);
     firsts
@@ -184,6 +184,8 @@ struct Finder<'f> {
     closed: &'f ClosedWorkload,
     claims: &'f Claims,
     paths: Paths,
+    /// Memory of a path, used again and again.
+    channels: Vec<u32>,
 }
 
 impl Finder<'_> {
@@ -195,7 +197,8 @@ impl Finder<'_> {
         let &Message { source, destination, token, .. } = message;
         let part = self.closed.part_of(token);
         let available = self.closed.parts[part].virtual_channels;
-        let mut walk = Walk::new(Request { source, destination, serial: 0, available }, Vec::new());
+        let request = Request { source, destination, serial: 0, available };
+        let mut walk = Walk::new(request, std::mem::take(&mut self.channels));
         // What is wrong is told by a run of all of them.
         if self.paths.find(self.scenario, std::slice::from_mut(&mut walk), &|_| 0).is_err() {
             self.claims.end();
@@ -203,6 +206,7 @@ impl Finder<'_> {
         if is_first || !walk.has_drawn() {
             self.claims.claim(part, &walk.channels);
         }
+        self.channels = walk.channels;
     }
 }
 

@@ -39,7 +39,7 @@ struct Arguments {
     command: Command,
 }
 
-// Options are made for the command that is called only: those of all take a fifth of the time of `kasuri --version`.
+// Options are made for the command that is called only: making those of all took a fifth of the time of `kasuri --version`.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {

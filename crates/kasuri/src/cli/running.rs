@@ -31,7 +31,7 @@ pub(super) struct Running {
     /// Runs at the same time; with an executor, worker processes or jobs [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
-    /// Threads of each run; "auto": as many as a run is worth, where fewer runs than cores are left; flows take two at most
+    /// Threads of each run; "auto": as many as a run is worth, where fewer runs than cores are left; flows take two at most, or one for each user
     #[arg(long, value_name = "N|auto", value_parser = threads, default_value = "auto")]
     threads: Threads,
     /// The form of the results on standard output

@@ -1,5 +1,5 @@
-//! Users whose messages share no channel, simulated one by one on several threads: the same results, bit for bit, whatever their number, and
-//! but for rounding those of all together.
+//! Users whose messages share no channel, simulated one by one on several threads. The results are the same, bit for bit, on any number of
+//! threads, and differ from those of all users together by rounding only.
 
 use kasuri_config::{Document, Known, Preparation};
 use kasuri_flow::FlowEngine;
