@@ -98,6 +98,67 @@ impl Calendar {
         }
     }
 
+    /// Takes back an event that is planned for this time; false if it is not.
+    pub(crate) fn withdraw(&mut self, event: u32, time: u64) -> bool {
+        if time == self.now
+            && let Some(position) = self.at_once[self.at_once_position..].iter().position(|&other| other == event)
+        {
+            self.at_once.remove(self.at_once_position + position);
+            return true;
+        }
+        let bucket = time >> self.shift;
+        if bucket <= self.open {
+            let position = self.today[self.position..].iter().position(|&other| other == (time, event));
+            position.map(|position| self.today.remove(self.position + position)).is_some()
+        } else if bucket - self.turn < self.buckets.len() as u64 {
+            self.unlink(event, bucket)
+        } else {
+            let position = self.far.iter().position(|&other| other == event);
+            position.map(|position| self.far.remove(position)).is_some()
+        }
+    }
+
+    /// Takes an event out of the list of a bucket; false if it is not there.
+    fn unlink(&mut self, event: u32, bucket: u64) -> bool {
+        let index = bucket as usize & (self.buckets.len() - 1);
+        let (word, bit) = (index / 64, 1 << (index % 64));
+        let [first, last] = self.buckets[index];
+        let (mut before, mut at) = (NONE, if self.occupied[word] & bit == 0 { NONE } else { first });
+        while at != NONE && at != event {
+            (before, at) = (at, self.nexts[at as usize]);
+        }
+        if at == NONE {
+            return false;
+        }
+        let next = self.nexts[event as usize];
+        if before != NONE {
+            self.nexts[before as usize] = next;
+        } else if next != NONE {
+            self.buckets[index][0] = next;
+        } else {
+            self.occupied[word] &= !bit;
+        }
+        if last == event {
+            self.buckets[index][1] = before;
+        }
+        true
+    }
+
+    /// All planned events with their times, in no particular order. Stops after as many as there are events: a broken list has no end.
+    pub(crate) fn planned(&self) -> Vec<(u32, u64)> {
+        let mut all: Vec<(u32, u64)> = self.today[self.position..].iter().map(|&(time, event)| (event, time)).collect();
+        all.extend(self.at_once[self.at_once_position..].iter().map(|&event| (event, self.now)));
+        all.extend(self.far.iter().map(|&event| (event, self.times[event as usize])));
+        for (index, &[first, _]) in self.buckets.iter().enumerate() {
+            let mut event = if self.occupied[index / 64] >> (index % 64) & 1 == 0 { NONE } else { first };
+            while event != NONE && all.len() <= 2 * self.times.len() {
+                all.push((event, self.times[event as usize]));
+                event = self.nexts[event as usize];
+            }
+        }
+        all
+    }
+
     #[inline]
     fn append(&mut self, event: u32, bucket: u64) {
         let index = bucket as usize & (self.buckets.len() - 1);
@@ -223,6 +284,7 @@ mod tests {
             spacing in 0.1_f64..100.0,
             reach in 1_u64..2000,
             limits in prop::collection::vec(0_u64..20_000, 0..4),
+            withdrawn in prop::collection::vec(any::<prop::sample::Index>(), 200),
         ) {
             const EVENTS: u32 = 16;
             let mut calendar = Calendar::new(EVENTS as usize, spacing, reach);
@@ -250,6 +312,21 @@ mod tests {
                         let time = calendar.now() + delay(drawn);
                         calendar.plan(event, time);
                         planned.push((time, number, event));
+                        // Every third time an event is taken back, and perhaps planned once more.
+                        if number.is_multiple_of(3) {
+                            let (time, number, event) = planned.swap_remove(withdrawn[number].index(planned.len()));
+                            prop_assert!(calendar.withdraw(event, time) && !calendar.withdraw(event, time));
+                            if let Some((number, drawn)) = delays.next().filter(|_| number.is_multiple_of(2)) {
+                                let time = calendar.now() + delay(drawn);
+                                calendar.plan(event, time);
+                                planned.push((time, number, event));
+                            }
+                        }
+                        let mut found: Vec<(u32, u64)> = planned.iter().map(|&(time, _, event)| (event, time)).collect();
+                        let mut all = calendar.planned();
+                        found.sort_unstable();
+                        all.sort_unstable();
+                        prop_assert_eq!(all, found);
                     }
                 }
                 prop_assert_eq!(calendar.now(), limit);

@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 /// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
-pub const RESULTS_VERSION: u64 = 5;
+pub const RESULTS_VERSION: u64 = 6;
 
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]

@@ -5,6 +5,7 @@
 //! goes on. A router that is dead has lost all that was in it. What comes up again carries what is sent from then on, once routers know of it.
 
 use super::packets::NONE;
+use super::ports::{End, Tail};
 use super::run::{Rare, Run};
 use kasuri_model::scenario::{Failure, Scenario};
 use kasuri_network::id::ChannelId;
@@ -60,16 +61,29 @@ impl<'a> Run<'a> {
     }
 
     /// Notes of a packet that is sent when its tail will have come to the end of the channel.
-    pub(super) fn note_tail(&mut self, channel: u32, place: u32, tail_seen: u64) {
+    pub(super) fn note_tail(&mut self, channel: u32, place: u32, seen: u64) {
         if self.failures.failure.is_none() {
             return;
         }
         let now = self.calendar.now();
+        let packet = self.packets.get(place);
         let tails = &mut self.ports[channel as usize].tails;
-        while tails.front().is_some_and(|&(seen, _)| seen <= now) {
+        while tails.front().is_some_and(|tail| tail.seen <= now) {
             tails.pop_front();
         }
-        tails.push_back((tail_seen, place));
+        tails.push_back(Tail { seen, place, source: packet.source, serial: packet.serial });
+    }
+
+    /// Takes packets off a channel, `from` a place in their order on, with the event of the first of them if it was planned.
+    fn clear_link(&mut self, channel: u32, from: usize) -> Vec<u32> {
+        let link = &mut self.ports[channel as usize].link;
+        let first = link.front().copied().filter(|_| from == 0);
+        let cleared = link.drain(from..).map(|(_, place)| place).collect();
+        if let Some((due, _)) = first {
+            let was_planned = self.calendar.withdraw(self.ports.len() as u32 + channel, due);
+            debug_assert!(was_planned, "the first packet of a channel has its event");
+        }
+        cleared
     }
 
     /// A channel dies with what is on it and before it.
@@ -77,16 +91,19 @@ impl<'a> Run<'a> {
         let now = self.calendar.now();
         let port = &mut self.ports[channel as usize];
         port.is_dead = true;
-        let cut: Vec<u32> = port.tails.drain(..).filter(|&(seen, _)| seen > now).map(|(_, place)| place).collect();
-        let (on_link, stored): (Vec<_>, Vec<_>) = port.link.drain(..).partition(|(_, place)| cut.contains(place));
-        port.link.extend(stored);
+        let mut cut: Vec<Tail> = port.tails.drain(..).filter(|tail| tail.seen > now).collect();
+        cut.retain(|tail| {
+            let packet = self.packets.get(tail.place);
+            (packet.source, packet.serial) == (tail.source, tail.serial)
+        });
+        // Packets whose tails have come to the end may still wait there for the router: they were sent before the others.
+        let stored = port.link.iter().take_while(|(_, place)| cut.iter().all(|tail| tail.place != *place)).count();
         let waiting: Vec<u32> = port.queue.drain(..).collect();
         let (router, queued) = (port.router, std::mem::take(&mut port.queued));
         self.counts.queue_changed(router, queued as u32, false, now);
-        for &place in &cut {
-            if on_link.iter().all(|&(_, other)| other != place) {
-                self.packets.get_mut(place).is_cut = true;
-            }
+        let on_link = self.clear_link(channel, stored);
+        for tail in cut.iter().filter(|tail| !on_link.contains(&tail.place)) {
+            self.packets.get_mut(tail.place).is_cut = true;
         }
         for place in waiting {
             let (from, flits) = {
@@ -98,16 +115,15 @@ impl<'a> Run<'a> {
             }
             self.lose(place);
         }
-        on_link.into_iter().for_each(|(_, place)| self.lose(place));
+        on_link.into_iter().for_each(|place| self.lose(place));
     }
 
     /// A dead router loses what has come to it and is in no queue yet.
     fn clear_inputs(&mut self, router: u32) {
-        for channel in 0..self.ports.len() {
-            let port = &mut self.ports[channel];
-            if port.is_dead && matches!(port.end, super::ports::End::Router(end, _) if end.0 == router) {
-                let stored: Vec<_> = port.link.drain(..).collect();
-                stored.into_iter().for_each(|(_, place)| self.lose(place));
+        for channel in 0..self.ports.len() as u32 {
+            let port = &self.ports[channel as usize];
+            if port.is_dead && matches!(port.end, End::Router(end, _) if end.0 == router) {
+                self.clear_link(channel, 0).into_iter().for_each(|place| self.lose(place));
             }
         }
     }

@@ -12,6 +12,18 @@ pub(super) enum End {
     Router(RouterId, PortNumber),
 }
 
+/// The tail of a packet on a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    /// The cycle in which it comes to the end.
+    pub(super) seen: u64,
+    /// Where the packet is kept. Its head may meanwhile have been lost; another packet, or the same sent again, may have the place then, under
+    /// another number.
+    pub(super) place: u32,
+    pub(super) source: u32,
+    pub(super) serial: u32,
+}
+
 /// An output and the channel behind it. Many fields, because what happens at either end is decided together.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -31,8 +43,8 @@ pub(super) struct Port {
     pub(super) sent_from: u32,
     /// Packets under way with the cycles in which they join the next queue, or have arrived.
     pub(super) link: VecDeque<(u64, u32)>,
-    /// Where channels may fail: packets whose tails have not come to the end, with the cycles in which they will.
-    pub(super) tails: VecDeque<(u64, u32)>,
+    /// Where channels may fail: packets whose tails have not come to the end.
+    pub(super) tails: VecDeque<Tail>,
     pub(super) is_dead: bool,
     /// Flits that the router at the end holds of packets that have come by this channel.
     pub(super) held: u64,

@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
     fn handle(&mut self, event: u32) -> Result<(), EngineError> {
         let ports = self.ports.len() as u32;
         if event < ports {
-            self.port_has_sent(event);
+            self.port_has_sent(event)?;
         } else if event < 2 * ports {
             self.link_delivers(event - ports)?;
         } else {
@@ -318,14 +318,19 @@ impl<'a> Run<'a> {
     }
 
     /// The packet that is sent has left.
-    fn port_has_sent(&mut self, channel: u32) {
+    fn port_has_sent(&mut self, channel: u32) -> Result<(), EngineError> {
+        let now = self.calendar.now();
         let port = &mut self.ports[channel as usize];
+        if !port.sends || port.free_at != now {
+            return Err(self.unbalanced(format!("channel {channel} ends a packet that it does not end now")));
+        }
         port.sends = false;
         let (from, flits) = (port.sent_from, port.sent_flits);
         if from != NONE && self.bounds_inputs() {
             self.give_room(from, flits);
         }
         self.serve(channel);
+        Ok(())
     }
 
     /// The next packet leaves, if one waits and may.
@@ -345,10 +350,12 @@ impl<'a> Run<'a> {
     }
 
     fn link_delivers(&mut self, channel: u32) -> Result<(), EngineError> {
+        let now = self.calendar.now();
         let port = &mut self.ports[channel as usize];
         let end = port.end;
-        // What was on it may have died with it.
-        let Some((_, packet)) = port.link.pop_front() else { return Ok(()) };
+        let Some((_, packet)) = port.link.pop_front().filter(|&(due, _)| due == now) else {
+            return Err(self.unbalanced(format!("channel {channel} delivers a packet that does not arrive now")));
+        };
         match end {
             End::Terminal(_) => self.arrive(packet),
             End::Router(router, input) => self.join(channel, router, input, packet)?,
@@ -607,7 +614,7 @@ impl<'a> Run<'a> {
 
     /// Packets are conserved, and queues hold what they count.
     fn check_invariants(&self) -> Result<(), EngineError> {
-        let unbalanced = |what: String| Err(EngineError::Unbalanced { cycle: self.calendar.now(), what });
+        let unbalanced = |what: String| Err(self.unbalanced(what));
         let queues = &self.counts.queues;
         let inside = |port: &Port| port.queue.len() + port.link.len();
         let inside = self.ports.iter().map(inside).sum::<usize>() as u64;
@@ -621,7 +628,33 @@ impl<'a> Run<'a> {
         let flits = |places: &mut dyn Iterator<Item = u32>| places.map(|place| u64::from(self.packets.get(place).flits)).sum::<u64>();
         match self.ports.iter().position(|port| flits(&mut port.queue.iter().copied()) != port.queued) {
             Some(channel) => unbalanced(format!("the queue of channel {channel} has other flits than it counts")),
-            None => Ok(()),
+            None => self.check_events(),
         }
+    }
+
+    /// Each channel that sends, each with packets on it and each terminal that is to wake has one event, at its time, and there are no others.
+    fn check_events(&self) -> Result<(), EngineError> {
+        let ports = self.ports.len() as u32;
+        let expected = |(channel, port): (u32, &Port)| {
+            let sent = port.sends.then_some((channel, port.free_at));
+            let delivered = port.link.front().map(|&(due, _)| (ports + channel, due));
+            [sent, delivered].into_iter().flatten()
+        };
+        let mut expected: Vec<(u32, u64)> = (0..).zip(&self.ports).flat_map(expected).collect();
+        expected.extend(self.terminals.wake_times().map(|(terminal, time)| (2 * ports + terminal, time)));
+        let mut planned = self.calendar.planned();
+        expected.sort_unstable();
+        planned.sort_unstable();
+        if planned == expected {
+            return Ok(());
+        }
+        let wrong =
+            planned.iter().zip(&expected).position(|(planned, expected)| planned != expected).unwrap_or(planned.len().min(expected.len()));
+        let (planned, expected) = (planned.get(wrong), expected.get(wrong));
+        Err(self.unbalanced(format!("event {planned:?} is planned where {expected:?} is to come (number, cycle)")))
+    }
+
+    fn unbalanced(&self, what: String) -> EngineError {
+        EngineError::Unbalanced { cycle: self.calendar.now(), what }
     }
 }

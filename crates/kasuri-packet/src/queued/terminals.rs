@@ -42,6 +42,11 @@ impl Terminals {
             has_open: !scenario.classes.is_empty(),
         }
     }
+
+    /// The terminals that are looked at anyway, with the cycles in which they are.
+    pub(super) fn wake_times(&self) -> impl Iterator<Item = (u32, u64)> {
+        (0..).zip(self.awaited.iter().copied()).filter(|&(_, time)| time < u64::MAX)
+    }
 }
 
 impl Run<'_> {

@@ -13,6 +13,7 @@ use kasuri_network::topology::Files;
 use kasuri_packet::{Input, Options, Spray, simulate};
 use kasuri_workload::ethernet::fabric::{Fabric, Tier};
 use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
+use proptest::prelude::*;
 use std::process::Command;
 
 /// Flows: source, destination, flits.
@@ -503,6 +504,47 @@ fn packets_are_conserved_whatever_dies() {
             assert_eq!(queues.resent, queues.dropped + lost);
             assert!(lost > 0, "{router} {faults}");
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Links fail for less time than a packet needs to cross them, so that packets follow those that were lost while these would still be on
+    /// their way. Between terminals of different leaves a packet takes four channels and three routers: none is faster than alone, none is lost
+    /// for good, and channels that pause others go on.
+    #[test]
+    fn short_failures_hasten_and_stop_nothing(
+        (leaves, spines, latency, router) in (2_u64..6, 2_u32..4, 0_u64..30, 0_u64..6),
+        (flits, packets) in (1_u64..12, 1_u64..12),
+        (links, seed, at, length) in (1_u32..3, 0_u32..1000, 1_u64..300, 1_u64..20),
+        (detect, resend) in (0_u32..3, 1_u32..60),
+        stores in any::<bool>(),
+        queue in 0_usize..3,
+    ) {
+        let hop = latency + 1;
+        let lone = if stores { 4 * (flits - 1 + hop) } else { flits - 1 + 4 * hop } + 3 * router;
+        let switching = ["virtual-cut-through", "store-and-forward"][usize::from(stores)];
+        let queue_flits = 3 * flits;
+        let queue = [
+            String::new(),
+            format!("queue = \"pause\"\nqueue_flits = {queue_flits}"),
+            format!("queue = \"drop\"\nqueue_flits = {queue_flits}\nresend_after = 40"),
+        ][queue].clone();
+        let text = format!(
+            "[network]\ntopology = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}\ndown = 1\nchannel_latency = {latency}\n\
+             terminal_channel_latency = {latency}\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n[router]\n\
+             architecture = \"output-queued\"\nlatency = {router}\nswitching = \"{switching}\"\n{queue}\n[faults]\n\
+             link_count = {}\nseed = {seed}\nat = {at}\nuntil = {}\ndetect_after = {detect}\nresend_after = {resend}\n\
+             [workload]\ncollective = \"alltoall\"\nmessage_flits = {}\npacket_flits = {flits}\n",
+            links.min(spines - 1), at + length, packets * flits,
+        );
+        let study = study(&text, &Program(String::new()));
+        let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let queues = outcome.queues.unwrap();
+        prop_assert_eq!((outcome.status, queues.arrived), (Status::Completed, leaves * (leaves - 1) * packets), "{}", text);
+        prop_assert_eq!(queues.resent, queues.dropped + queues.lost.unwrap());
+        prop_assert!(outcome.packet_latency.min >= lone, "a packet takes {} cycles for {lone}\n{text}", outcome.packet_latency.min);
     }
 }
 
