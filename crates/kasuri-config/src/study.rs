@@ -13,6 +13,7 @@ use super::sweep::Point;
 use super::terminal_ports::{self, TERMINAL_PORTS, Wired};
 use super::units::UnitParameters;
 use super::{Known, shape, trace, traffic};
+use crate::format::text::text_of;
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
@@ -577,8 +578,8 @@ impl<'a> Context<'a> {
         if let Some(file) = &router.predictor_table {
             let wrong = |problem: String| vec![section.error("predictor_table", problem)];
             let bytes = files.read(file).map_err(wrong)?;
-            let text = String::from_utf8(bytes).map_err(|_| wrong(format!("{file} is no text in UTF-8")))?;
-            router.guesses = Some(Arc::new(predictor::Table::read(file, &text).map_err(wrong)?));
+            let text = text_of(file, &bytes).map_err(|error| wrong(error.to_string()))?;
+            router.guesses = Some(Arc::new(predictor::Table::read(file, text).map_err(wrong)?));
         }
         let mut errors = Vec::new();
         let problems =

@@ -3,6 +3,8 @@
 use crate::cost::available_memory_bytes;
 use crate::engines;
 use flate2::read::MultiGzDecoder;
+use kasuri_config::format::FormatError;
+use kasuri_config::format::text::text_of;
 use kasuri_config::{ConfigError, Document, Known};
 use kasuri_network::topology::Files;
 use std::fs;
@@ -34,14 +36,12 @@ pub enum InputError {
         reason: io::Error,
     },
     /// The file is no text.
-    #[error("{}: is not UTF-8 text (byte {byte}); {expected}", path.display())]
+    #[error("{problem}; {expected}")]
     NotText {
         /// What it should be, as a sentence.
         expected: &'static str,
-        /// The path as given.
-        path: PathBuf,
-        /// The first byte that is no text, from 0.
-        byte: usize,
+        /// What it is instead.
+        problem: FormatError,
     },
     /// The file says something wrong.
     #[error(transparent)]
@@ -118,17 +118,16 @@ pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Reads a text file. `expected` says what it should be.
+/// Reads a text file, without a byte-order mark. `expected` says what it should be.
 ///
 /// # Errors
 /// The file cannot be read, has more than [`MAX_TEXT_BYTES`], or is no text.
 pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputError> {
     let bytes = read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
-    String::from_utf8(bytes).map_err(|error| InputError::NotText {
-        expected,
-        path: path.to_owned(),
-        byte: error.utf8_error().valid_up_to(),
-    })
+    match text_of(&path.display().to_string(), &bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(problem) => Err(InputError::NotText { expected, problem }),
+    }
 }
 
 /// The files that an experiment names, relative to a folder: that of the experiment file.

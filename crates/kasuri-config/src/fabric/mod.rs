@@ -21,6 +21,7 @@ pub use order::natural;
 pub use pairs::parse_pairs;
 pub use rate::{Rate, Speed};
 
+use crate::format::text::without_mark;
 use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
@@ -159,6 +160,7 @@ const BYTES_LOOKED_AT: usize = 10_000;
 
 /// What a file is, by what its first lines say.
 pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
+    let bytes = without_mark(bytes);
     // It begins with numbers, as service levels do.
     if format::ns3::is_topology(bytes) {
         return Some(FileKind::Ns3);

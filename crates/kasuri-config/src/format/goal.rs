@@ -15,6 +15,7 @@
 //! Operation Assembly Language, ICPP 2009; the text reader of LogGOPSim 2.
 
 use super::FormatError;
+use super::text::{NotText, decode};
 use kasuri_workload::workload::program::{Dependency, Description, Kind, MAX_OPERATIONS, Operation};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,11 +25,14 @@ use std::fmt::Write;
 /// # Errors
 /// The first thing that is not GOAL, or that Kasuri does not simulate, with its line and column and what would be right there.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Description, FormatError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
-        let place = Place::behind(before);
-        FormatError::new(name, place.line, "is not text in UTF-8, and does not begin as the binary form of GOAL does")
-            .in_column(place.column(before))
+    let text = decode(bytes).map_err(|problem| match problem {
+        NotText::Invalid { byte } => {
+            let before = std::str::from_utf8(&bytes[..byte]).unwrap_or_default();
+            let place = Place::behind(before);
+            FormatError::new(name, place.line, format!("{problem}, and does not begin as the binary form of GOAL does"))
+                .in_column(place.column(before))
+        }
+        _ => FormatError::new(name, 1, problem.to_string()),
     })?;
     let mut parser = Parser { name, words: Words::new(text), ranks: 0, blocks: BTreeMap::new() };
     parser.program()?;

@@ -26,6 +26,7 @@ pub(crate) mod protobuf_text;
 pub mod service_levels;
 pub mod sl2vl;
 pub mod slurm_topology;
+pub mod text;
 pub mod trace;
 pub mod traffic;
 pub mod uec;
@@ -35,6 +36,7 @@ pub(crate) mod yaml;
 
 use kasuri_network::id::RouterId;
 use kasuri_network::network::Network;
+use text::text_of;
 use thiserror::Error;
 
 /// What is wrong in a text, and where. Mend the named line.
@@ -77,14 +79,6 @@ pub(crate) fn meaningful_lines<'a>(name: &str, bytes: &'a [u8]) -> Result<Vec<(u
 /// The beginning of a text, for messages.
 pub(crate) fn short(text: &str) -> String {
     text.chars().take(40).collect()
-}
-
-/// The bytes as text.
-fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, FormatError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
-        FormatError::new(name, line, "is not text in UTF-8")
-    })
 }
 
 /// The router that a word of a file means.

@@ -18,7 +18,7 @@
 //! `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to virtual lanes (`maps`, and `which` of them by
 //! router, input and output port). `fabric` holds what [`crate::fabric::Details`] says of a real one.
 
-use super::FormatError;
+use super::{FormatError, text_of};
 use crate::fabric::Details;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_network::network::{Cable, Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
@@ -174,7 +174,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Network, FormatError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_fabric(name: &str, bytes: &[u8]) -> Result<(Network, Option<Details>), FormatError> {
-    let mut columns: Columns<'_> = serde_json::from_slice(bytes).map_err(|error| {
+    let mut columns: Columns<'_> = serde_json::from_str(text_of(name, bytes)?).map_err(|error| {
         FormatError::new(name, error.line().max(1), format!("is no network as `kasuri topology --export json` writes it: {error}"))
     })?;
     let details = columns.fabric.take().map(Cow::into_owned);

@@ -11,6 +11,7 @@
 //! `source`, `destination`, and `bytes` or `flits`; without it they are time, source, destination, bytes. Terminals stand by number or name.
 
 use super::FormatError;
+use super::text::{NotText, decode};
 use super::words::{Word, words};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Terminals;
@@ -108,7 +109,12 @@ impl<'a> Lines<'a> {
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let line = std::str::from_utf8(bytes).map_err(|_| "is not text in UTF-8".to_owned())?;
+        // Only the first line may begin with a byte-order mark, and shows what else the file is.
+        let line = match self.lines {
+            1 => decode(bytes),
+            _ => std::str::from_utf8(bytes).map_err(|error| NotText::Invalid { byte: error.valid_up_to() }),
+        };
+        let line = line.map_err(|problem| problem.to_string())?;
         let words = words(line, true)?;
         let Some(first) = words.first() else { return Ok(()) };
         if !std::mem::replace(&mut self.begun, true) && first.text.starts_with(char::is_alphabetic) {

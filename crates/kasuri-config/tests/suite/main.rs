@@ -1,5 +1,6 @@
 //! The tests of reading experiments and files of networks from outside, as one program: it is linked once, and its tests fill all cores.
 
+mod byte_order_marks;
 mod common;
 mod formats;
 mod programs;

@@ -5,17 +5,17 @@ use super::running::{Format, Running, say};
 use super::slurm::{self, Job, Site};
 use super::{Exit, Failure};
 use crate::estimate::Costs;
-use crate::input::{FolderFiles, read_experiment};
+use crate::input::{FolderFiles, read_experiment, read_text};
 use crate::listing::{Listing, Shard, check_version, keys_and_numbers};
 use crate::plan::{Plan, RunError};
 use crate::store::{Access, Found, Store};
 use clap::Args;
 use kasuri_config::Document;
 use serde::Deserialize;
+use std::env;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -176,7 +176,7 @@ impl Run {
             return Ok(None);
         }
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let text = read_text(path, "an executor file is TOML")?;
         let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if table.get("kind").and_then(toml::Value::as_str) != Some(LOCAL) {
             return Ok(None);
@@ -233,13 +233,11 @@ fn listed<'a>(document: &'a Document, files: &'a FolderFiles, list: &str) -> Res
 }
 
 fn read_list(file: &Path) -> Result<String, Failure> {
+    if file != Path::new("-") {
+        return Ok(read_text(file, "a list of runs is text")?);
+    }
     let mut text = String::new();
-    let read = if file == Path::new("-") {
-        io::stdin().lock().read_to_string(&mut text)
-    } else {
-        fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text))
-    };
-    read.map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
+    io::stdin().lock().read_to_string(&mut text).map_err(|error| Failure::Input(format!("-: cannot be read: {error}")))?;
     Ok(text)
 }
 

@@ -2,9 +2,9 @@
 
 use super::Failure;
 use crate::estimate::Total;
+use crate::input::read_text;
 use serde::Deserialize;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 /// What a site wants to know of a job: the keys of an executor file of the kind `slurm`.
@@ -65,7 +65,7 @@ impl Site {
     /// Reads an executor file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let text = read_text(path, "an executor file is TOML")?;
         let site: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         if site.kind != "slurm" {
             return Err(wrong(format!("kind: is \"{}\"; a job array needs an executor of the kind \"slurm\"", site.kind)));
@@ -153,6 +153,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_script_says_what_the_site_wants() {
