@@ -41,7 +41,7 @@ enum Owner {
 const NO_PATH: u16 = 255;
 
 impl Addresses {
-    pub(super) fn of(discovery: &Discovery, routers: &Routers, adapters: &[Adapter<'_>]) -> Result<Self, FabricError> {
+    pub(super) fn of(discovery: &Discovery, routers: &Routers, adapters: &[Adapter]) -> Result<Self, FabricError> {
         let terminal_of: BTreeMap<u32, u32> = adapters.iter().zip(0..).map(|(adapter, number)| (adapter.end, number)).collect();
         let mut owners = Owners { discovery, owners: Vec::new(), lines: BTreeMap::new() };
         for node in &discovery.nodes {
@@ -54,7 +54,7 @@ impl Addresses {
             }
         }
         let guid = |&node: &u32| discovery.nodes[node as usize].guid;
-        let terminal = |adapter: &Adapter<'_>| {
+        let terminal = |adapter: &Adapter| {
             let end = &discovery.ends[adapter.end as usize];
             let count = if end.lid == 0 { 0 } else { 1 << end.lmc };
             Terminal { lid: end.lid, count, port_guid: end.guid, node_guid: discovery.nodes[adapter.node as usize].guid }

@@ -2,6 +2,7 @@
 
 use super::rate::Rate;
 use crate::format::FormatError;
+use crate::format::tool_messages::Messages;
 use std::collections::BTreeMap;
 
 /// All that one file of discovery says.
@@ -15,6 +16,8 @@ pub struct Discovery {
     pub ends: Vec<End>,
     /// May a cable stand at one of its ends alone? In files that people wrote.
     pub one_sided: bool,
+    /// What the tools said while they wrote it.
+    pub(crate) messages: Messages,
 }
 
 /// A switch or an adapter.
@@ -26,6 +29,8 @@ pub struct Node {
     pub id: Id,
     /// Its GUID.
     pub guid: Option<u64>,
+    /// The GUID of the system that it is a part of, where it is told.
+    pub system: Option<u64>,
     /// Its description.
     pub name: String,
     /// Its ports, where they are told.
@@ -34,6 +39,13 @@ pub struct Node {
     pub lid: u32,
     /// Where it is described.
     pub line: usize,
+}
+
+impl Node {
+    /// Do both say the same of a node, wherever they stand?
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        *self == Self { line: self.line, ..other.clone() }
+    }
 }
 
 /// What a node is.
@@ -86,6 +98,13 @@ pub struct End {
     pub rate: Option<Rate>,
     /// The line.
     pub line: usize,
+}
+
+impl End {
+    /// Do both say the same of a port, wherever they stand?
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        *self == Self { line: self.line, ..other.clone() }
+    }
 }
 
 /// The largest number of a port.

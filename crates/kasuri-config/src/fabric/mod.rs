@@ -7,6 +7,7 @@
 mod addresses;
 pub(crate) mod discovery;
 mod edge_list;
+mod hosts;
 mod mesh_graph;
 mod nccl;
 mod ns3;
@@ -16,15 +17,17 @@ mod parts;
 pub(crate) mod rate;
 mod slurm;
 
+pub use hosts::host_of;
 pub use mesh_graph::Join;
 pub use order::natural;
 pub use pairs::parse_pairs;
 pub use rate::{Rate, Speed};
 
 use crate::format::text::without_mark;
-use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels};
+use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels, tool_messages};
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
+use hosts::Hosts;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
 use serde::{Deserialize, Serialize};
@@ -166,7 +169,11 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
         return Some(FileKind::Ns3);
     }
     let lines = bytes.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii);
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"DR path")) {
+    let says_something = |line: &&[u8]| {
+        let is_message = || std::str::from_utf8(line).is_ok_and(tool_messages::is_message);
+        !(line.is_empty() || line.starts_with(b"#") || line.starts_with(b"DR path") || is_message())
+    };
+    for line in lines.filter(says_something) {
         let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
         if begins(&["{"]) {
             return Some(FileKind::Network);
@@ -281,9 +288,9 @@ struct Plan<'a> {
 }
 
 /// A port of an adapter that becomes a terminal.
-struct Adapter<'a> {
+struct Adapter {
     name: String,
-    host: &'a str,
+    host: String,
     /// The adapter's node, its end of the cable, and the switch's node and port.
     node: u32,
     end: u32,
@@ -325,7 +332,7 @@ impl<'a> Plan<'a> {
         let between = between.iter().flat_map(|&(.., rate)| [number(rate); 2]);
         let channel_rates = of_terminals.clone().chain(of_terminals).chain(between).collect();
         let guid = |guid: Option<u64>| format!("0x{:016x}", guid.unwrap_or(0));
-        let end = |adapter: &Adapter<'_>| &discovery.ends[adapter.end as usize];
+        let end = |adapter: &Adapter| &discovery.ends[adapter.end as usize];
         let details = Details {
             router_guids: routers.nodes.iter().map(|&node| guid(discovery.nodes[node as usize].guid)).collect(),
             router_lids: routers.nodes.iter().map(|&node| discovery.nodes[node as usize].lid).collect(),
@@ -335,7 +342,7 @@ impl<'a> Plan<'a> {
                 .collect(),
             terminal_lids: adapters.iter().map(|adapter| end(adapter).lid).collect(),
             terminal_lmcs: adapters.iter().map(|adapter| end(adapter).lmc).collect(),
-            hosts: adapters.iter().map(|adapter| adapter.host.to_owned()).collect(),
+            hosts: adapters.iter().map(|adapter| adapter.host.clone()).collect(),
             is_host: adapters.iter().map(|adapter| adapter.is_host).collect(),
             rates: used.iter().map(Rate::to_string).collect(),
             gbit_per_second: mbit.iter().map(|&mbit| f64::from(mbit) / 1000.0).collect(),
@@ -420,15 +427,16 @@ fn distinguish<T>(named: &mut [(String, T)], apart: impl Fn(&T) -> String) {
 }
 
 /// The ports of adapters that become terminals, in the order of their names.
-fn adapters<'a>(
-    discovery: &'a Discovery,
+fn adapters(
+    discovery: &Discovery,
     cables: &[CableEnds],
     rates: &[Rate],
     options: Options<'_>,
     notes: &mut Vec<String>,
-) -> Result<Vec<Adapter<'a>>, FabricError> {
+) -> Result<Vec<Adapter>, FabricError> {
     let mut connected = vec![0u32; discovery.nodes.len()];
     discovery.ends.iter().for_each(|end| connected[end.node as usize] += 1);
+    let mut hosts = Hosts::of(discovery);
     let (mut named, mut left_out, mut back_to_back) = (Vec::new(), 0u32, 0u32);
     for (cable, &rate) in cables.iter().zip(rates) {
         let one = &discovery.ends[cable.one as usize];
@@ -446,11 +454,12 @@ fn adapters<'a>(
         let node = if kinds[0] == Kind::Switch { cable.peer } else { one.node };
         let adapter = &discovery.nodes[node as usize];
         let is_host = adapter.kind == Kind::Adapter && !is_of_a_switch(&adapter.name);
-        let host = host_of(&adapter.name);
-        if !(is_host || options.all_adapters) || options.takes.is_some_and(|takes| !takes(&adapter.name, host)) {
+        let host = hosts.name(node);
+        if !(is_host || options.all_adapters) || options.takes.is_some_and(|takes| !takes(&adapter.name, &host)) {
             left_out += 1;
             continue;
         }
+        hosts.note_taken(node, is_host);
         let port = discovery.ends[end as usize].port;
         let name = if connected[node as usize] > 1 { format!("{} port {port}", adapter.name) } else { adapter.name.clone() };
         named.push((name.clone(), Adapter { name, host, node, end, switch, rate, is_host }));
@@ -464,7 +473,9 @@ fn adapters<'a>(
     if back_to_back > 0 {
         notes.push(format!("{back_to_back} cables lead from adapter to adapter and are left out"));
     }
-    distinguish(&mut named, |adapter| discovery.nodes[adapter.node as usize].id.to_string());
+    notes.extend(hosts.note());
+    notes.extend(discovery.messages.note(&discovery.name));
+    distinguish(&mut named, |adapter: &Adapter| discovery.nodes[adapter.node as usize].id.to_string());
     named.sort_by(|one, other| natural(&one.0, &other.0));
     Ok(named.into_iter().map(|(name, adapter)| Adapter { name, ..adapter }).collect())
 }
@@ -472,16 +483,6 @@ fn adapters<'a>(
 /// Is the adapter of this name a part of a switch: an aggregation node of SHARP?
 fn is_of_a_switch(name: &str) -> bool {
     name.contains("Aggregation Node") || name.starts_with("Quantum Mellanox Technologies")
-}
-
-/// What drivers put behind the name of a host.
-const ADAPTER_WORDS: [&str; 5] = [" mlx", " HCA-", " hfi1_", " qib", " ib"];
-
-/// The host in an adapter's description: what stands before the name of the device, else the first word.
-pub fn host_of(name: &str) -> &str {
-    let device = ADAPTER_WORDS.iter().filter_map(|word| name.rfind(word)).max();
-    let host = device.map_or_else(|| name.split_whitespace().next().unwrap_or(name), |place| &name[..place]);
-    if host.trim().is_empty() { name } else { host.trim() }
 }
 
 impl Details {

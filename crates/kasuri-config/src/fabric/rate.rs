@@ -25,14 +25,19 @@ const WIDTHS: [u8; 5] = [1, 2, 4, 8, 12];
 /// Width and speed of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate {
+    /// In lanes; 0 is what the tool printed as `??`.
     width: u8,
     /// The position in [`SPEEDS`]; `None` is what the tool printed as `???`.
     speed: Option<u8>,
 }
 
 impl Rate {
-    /// Reads `4xEDR`, or `4x` and `EDR` that stood apart. A speed that the tool did not know (`???`) is read as unknown.
+    /// Reads `4xEDR`, or `4x` and `EDR` that stood apart. A width or speed that the tool did not know (`??`, `???`) is read as unknown.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(speed) = text.strip_prefix("??") {
+            let is_known = SPEEDS.iter().any(|(name, _)| *name == speed.trim());
+            return (is_known || speed.trim() == "???").then_some(Self { width: 0, speed: None });
+        }
         let (width, speed) = text.split_once('x')?;
         let width = width.parse().ok().filter(|width| WIDTHS.contains(width))?;
         let speed = speed.trim();
@@ -60,7 +65,11 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}x{}", self.width, self.speed.map_or("???", |speed| SPEEDS[usize::from(speed)].0))
+        match self.width {
+            0 => write!(formatter, "??")?,
+            width => write!(formatter, "{width}x")?,
+        }
+        write!(formatter, "{}", self.speed.map_or("???", |speed| SPEEDS[usize::from(speed)].0))
     }
 }
 
@@ -120,7 +129,9 @@ mod tests {
     fn rates_are_widths_times_speeds() {
         let mbit = |text: &str| Rate::parse(text).unwrap().mbit_per_second();
         assert_eq!(["4xQDR", "2xHDR", "1xFDR", "4xNDR", "4xFDR10"].map(mbit), [32_000, 100_000, 13_625, 400_000, 38_800].map(Some));
-        assert_eq!((Rate::parse("4x???").unwrap().to_string(), mbit("4x???")), ("4x???".to_owned(), None));
+        for unknown in ["4x???", "?????"] {
+            assert_eq!((Rate::parse(unknown).unwrap().to_string(), mbit(unknown)), (unknown.to_owned(), None));
+        }
         for wrong in ["", "4x", "QDR", "3xQDR", "4xqdr", "4xQDR2", "xQDR"] {
             assert_eq!(Rate::parse(wrong), None, "{wrong}");
         }

@@ -238,6 +238,42 @@ fn hosts_are_the_words_before_the_device() {
     assert_eq!(names.map(host_of), ["node179", "a08 c17", "login", "Mellanox", "n1", " HCA-1"]);
 }
 
+/// The hosts of [`blocks`] with other descriptions and the systems of their adapters, by host; and the notes.
+fn hosts_of(describe: impl Fn(u32) -> String, system: impl Fn(u32) -> u32) -> (Vec<String>, String) {
+    let mut text = blocks();
+    for host in 0..4 {
+        let plain = format!("\"n{host} HCA-1\"");
+        let named = format!("\nsysimgguid=0x{:x}\ncaguid=0x{:x}\nCa\t1 \"H-{:016x}\"", system(host), 32 + host, 32 + host);
+        text = text.replace(&format!("\nCa\t1 \"H-{:016x}\"", 32 + host), &named).replace(&plain, &format!("\"{}\"", describe(host)));
+    }
+    let details = fabric(&[file("d", &text)]).unwrap().details;
+    (details.hosts, details.notes.join("; "))
+}
+
+/// What names no machine, or is the description of several systems, is told apart by the system; names that are set are kept.
+#[test]
+fn adapters_without_a_name_are_hosts_by_their_system() {
+    let generic = ["MT4123 ConnectX6 Mellanox Technologies", "localhost mlx5_0", "localhost HCA-1", "node HCA-1", "mlx5_0 node"];
+    for description in generic {
+        let (mut hosts, notes) = hosts_of(|_| description.to_owned(), |host| 0xa0 + host);
+        hosts.sort_unstable();
+        assert_eq!(hosts, ["host-00000000000000a0", "host-00000000000000a1", "host-00000000000000a2", "host-00000000000000a3"]);
+        assert!(notes.contains(&format!("the descriptions of 4 adapters name no host, first `{description}`")), "{notes}");
+        assert!(notes.ends_with("are told apart by sysimgguid"), "{notes}");
+    }
+    // A device before the name of each machine: two adapters of one system are one host.
+    let (hosts, notes) = hosts_of(|host| format!("mlx5_0 node{host}"), |host| 0xa0 + host / 2);
+    assert_eq!(hosts.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
+    assert!(notes.contains("of 4 adapters"), "{notes}");
+    // Two machines of the same name that are two systems, beside two that have names.
+    let (hosts, notes) = hosts_of(|host| if host < 2 { "node HCA-1".to_owned() } else { format!("n{host} HCA-1") }, |host| 0xa0 + host);
+    assert_eq!(hosts, ["n2", "n3", "host-00000000000000a0", "host-00000000000000a1"]);
+    assert!(notes.contains("of 2 adapters"), "{notes}");
+    // Two adapters of one host with names of their own, whatever their systems.
+    let (hosts, notes) = hosts_of(|host| format!("n{} mlx5_{}", host / 2, host % 2), |host| 0xa0 + host);
+    assert_eq!((hosts, notes), (["n0", "n0", "n1", "n1"].map(str::to_owned).to_vec(), String::new()));
+}
+
 /// Two leaves and two spines are no tree; two leaves below one spine are.
 #[test]
 fn slurm_gets_a_tree() {

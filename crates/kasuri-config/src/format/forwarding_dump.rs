@@ -11,9 +11,10 @@
 //! OpenSM writes `#` for `:` and no titles; `ibroute -n` leaves out what stands behind the port; instead of `Lid 2` a directed path may
 //! stand. LIDs are hexadecimal, ports decimal; 255 is no path. Tables of multicast are passed over. A switch's table ends with the number of
 //! its rows (OpenSM counts LIDs without a path, too, which have no row); where `ibroute` failed in the middle its message stands instead, and
-//! the table is taken as far as it goes. Source: rdma-core 44,
+//! the table is taken as far as it goes; warnings of the tools (`ibwarn: …`) may stand anywhere. Source: rdma-core 44,
 //! `infiniband-diags/ibroute.c`; OpenSM 3.3, `osm_dump.c`.
 
+use super::tool_messages::is_message;
 use super::{FormatError, text_of};
 use crate::fabric::discovery::{MAX_LID, hexadecimal};
 
@@ -65,19 +66,28 @@ pub fn parse<'a>(name: &str, bytes: &'a [u8], take: &mut dyn FnMut(Item<'a>) -> 
                 State::Outside => return Err(error(format!("`{}` is a row outside of any table", shown(text)))),
             }
         } else if text.starts_with("Unicast lids") {
-            state.check_ended().map_err(error)?;
+            if state.check_ended().map_err(error)? {
+                take(Item::Failed).map_err(error)?;
+            }
             let (guid, name) = switch(text).ok_or_else(|| error(format!("`{}` names no switch: guid 0x… is missing", shown(text))))?;
             take(Item::Switch { guid, name }).map_err(error)?;
-            state = State::Table { line: index + 1, rows: 0 };
+            state = State::Table { line: index + 1, rows: 0, warned: false };
         } else if text.starts_with("Multicast mlids") {
-            state.check_ended().map_err(error)?;
+            if state.check_ended().map_err(error)? {
+                take(Item::Failed).map_err(error)?;
+            }
             state = State::Multicast;
         } else if let Some(count) = text.strip_suffix("lids dumped") {
             state.end(count).map_err(error)?;
-        } else if text.contains("iberror") || text.contains("failed") {
+        } else if is_failure(text) {
             if let State::Table { .. } = state {
                 take(Item::Failed).map_err(error)?;
                 state = State::Outside;
+            }
+        } else if is_message(text) {
+            // The tool goes on; a table that it then leaves is one that it could not finish.
+            if let State::Table { warned, .. } = &mut state {
+                *warned = true;
             }
         } else if !is_title(text) && !matches!(state, State::Multicast) {
             return Err(error(format!(
@@ -86,30 +96,40 @@ pub fn parse<'a>(name: &str, bytes: &'a [u8], take: &mut dyn FnMut(Item<'a>) -> 
             )));
         }
     }
-    state.check_ended().map_err(|problem| FormatError::new(name, last, problem))
+    let error = |problem: String| FormatError::new(name, last, problem);
+    match state.check_ended().map_err(error)? {
+        true => take(Item::Failed).map_err(error),
+        false => Ok(()),
+    }
 }
 
 /// Where in a dump a line stands.
 enum State {
     Outside,
     Multicast,
-    Table { line: usize, rows: u64 },
+    /// `warned`: the tool has said that something went wrong.
+    Table {
+        line: usize,
+        rows: u64,
+        warned: bool,
+    },
 }
 
 impl State {
-    /// A table that has begun has to end before another one, or the file, does.
-    fn check_ended(&self) -> Result<(), String> {
+    /// A table that has begun has to end before another one, or the file, does: with `true` where the tool gave it up with a warning.
+    fn check_ended(&self) -> Result<bool, String> {
         match self {
-            Self::Table { line, rows } => Err(format!(
+            Self::Table { warned: true, .. } => Ok(true),
+            Self::Table { line, rows, .. } => Err(format!(
                 "the table that begins in line {line} ends after {rows} rows without saying how many it has (`… lids dumped`); was the dump \
                  cut short?"
             )),
-            _ => Ok(()),
+            _ => Ok(false),
         }
     }
 
     fn end(&mut self, count: &str) -> Result<(), String> {
-        if let Self::Table { line, rows } = self {
+        if let Self::Table { line, rows, .. } = self {
             let said = count.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
             // OpenSM counts LIDs without a path, too, for which it prints no row; `ibroute` says `valid` and counts rows.
             let is_right = if count.contains("valid") { said == Some(*rows) } else { said >= Some(*rows) };
@@ -120,6 +140,11 @@ impl State {
         *self = Self::Outside;
         Ok(())
     }
+}
+
+/// Does a tool give up the table with this message?
+fn is_failure(text: &str) -> bool {
+    ["iberror", "SubnGet"].iter().any(|word| text.contains(word)) || text.contains("failed") && !is_message(text)
 }
 
 fn is_title(text: &str) -> bool {
@@ -187,6 +212,17 @@ mod tests {
             Item::Failed,
         ];
         assert_eq!(items(DUMP).unwrap(), expected);
+    }
+
+    /// A warning after which the table goes on changes nothing; one after which it does not, ends it.
+    #[test]
+    fn warnings_within_tables_are_passed_over() {
+        let warning = "ibwarn: [7] mad_rpc: _do_madrpc failed; dport (Lid 3)\n";
+        assert_eq!(items(&DUMP.replacen("0x0002 000", &format!("{warning}0x0002 000"), 1)).unwrap(), items(DUMP).unwrap());
+        let left = DUMP.replacen("3 valid lids dumped \n", warning, 1);
+        let mut expected = items(DUMP).unwrap();
+        expected.insert(4, Item::Failed);
+        assert_eq!(items(&left).unwrap(), expected);
     }
 
     #[test]

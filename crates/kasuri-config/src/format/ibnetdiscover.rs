@@ -8,12 +8,15 @@
 //! [1](2c90300001001)  "S-0002c90000001000"[1]   # lid 1 lmc 0 "leaf 0" lid 2 4xQDR
 //! ```
 //!
-//! Each cable stands at both ends. GUIDs are compared as numbers, however they are padded. Files of ibsim have any word for an id, `Hca` for
-//! `Ca`, and a cable may stand at one end only. Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`; ibsim 0.10, `README`.
+//! Each cable stands at both ends. GUIDs are compared as numbers, however they are padded. With `-f` ` s=4 w=2 v=4` follows each rate, with
+//! `-g` the nodes of a chassis may be described twice, alike, and ports have a second number (`[3][ext 1]`). Files of ibsim have any word for
+//! an id, `Hca` for `Ca`, and a cable may stand at one end only. Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`; ibsim 0.10,
+//! `README`.
 
 use super::{FormatError, text_of};
 use crate::fabric::discovery::{Discovery, End, Id, Kind, MAX_LID, MAX_LMC, MAX_PORT, Node, hexadecimal, number_after};
 use crate::fabric::rate::Rate;
+use std::collections::BTreeMap;
 
 /// Reads a topology file. `name` is the file's name for messages.
 ///
@@ -21,30 +24,48 @@ use crate::fabric::rate::Rate;
 /// A line of another form, a port before any node, a number outside its range.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
     let mut found = Discovery { name: name.to_owned(), ..Discovery::default() };
-    let mut guid = None;
+    let (mut guid, mut system) = (None, None);
+    // The node whose ports follow, and whether it was described before.
+    let mut open: Option<(u32, bool)> = None;
+    let mut known: BTreeMap<Id, u32> = BTreeMap::new();
     for (index, line) in text_of(name, bytes)?.lines().enumerate() {
         let number = index + 1;
         let error = |problem: String| FormatError::new(name, number, problem);
         let text = line.trim();
         let first = text.split_whitespace().next().unwrap_or_default();
         let kind = kind_of(first);
-        if text.is_empty() || text.starts_with('#') || is_heading(text) {
+        if text.is_empty() || text.starts_with('#') || is_heading(text) || found.messages.take(number, text) {
             continue;
         }
         if let Some(kind) = kind {
-            let node = node(kind, text, guid.take(), number).map_err(error)?;
+            let node = node(kind, text, (guid.take(), system.take()), number).map_err(error)?;
             found.one_sided |= matches!(node.id, Id::Word(_));
-            found.nodes.push(node);
+            open = Some(match known.get(&node.id) {
+                Some(&first) if found.nodes[first as usize].is_alike(&node) => (first, true),
+                _ => {
+                    known.entry(node.id.clone()).or_insert(found.nodes.len() as u32);
+                    found.nodes.push(node);
+                    (found.nodes.len() as u32 - 1, false)
+                }
+            });
         } else if text.starts_with('[') {
-            let Some(node) = (found.nodes.len() as u32).checked_sub(1) else {
+            let Some((node, is_again)) = open else {
                 return Err(error("a port before any node; a node begins with Switch, Ca or Rt".to_owned()));
             };
             let is_switch = found.nodes[node as usize].kind == Kind::Switch;
-            found.ends.push(port(text, node, is_switch, number).map_err(error)?);
+            let end = port(text, node, is_switch, number).map_err(error)?;
+            if !(is_again && found.ends.iter().any(|first| (first.node, first.port) == (node, end.port) && first.is_alike(&end))) {
+                found.ends.push(end);
+            }
         } else if let Some((key, value)) = first.split_once('=') {
-            if matches!(key, "caguid" | "switchguid" | "rtguid") {
+            let value_of = || {
                 let digits = value.split('(').next().unwrap_or_default();
-                guid = Some(hexadecimal(digits).ok_or_else(|| error(format!("`{key}={value}` is no GUID, such as 0x2c90300001000")))?);
+                hexadecimal(digits).ok_or_else(|| error(format!("invalid GUID in `{key}={value}`; expected e.g. 0x2c90300001000")))
+            };
+            match key {
+                "caguid" | "switchguid" | "rtguid" => guid = Some(value_of()?),
+                "sysimgguid" => system = Some(value_of()?).filter(|&guid| guid != 0),
+                _ => {}
             }
         } else {
             let shown: String = text.chars().take(60).collect();
@@ -61,7 +82,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
 
 /// Lines between the nodes that say nothing of them.
 fn is_heading(text: &str) -> bool {
-    ["Non-Chassis Nodes", "Chassis ", "DR path "].iter().any(|heading| text.starts_with(heading))
+    ["Non-Chassis Nodes", "Chassis ", "Hostname: ", "DR path "].iter().any(|heading| text.starts_with(heading))
 }
 
 fn kind_of(word: &str) -> Option<Kind> {
@@ -73,8 +94,11 @@ fn kind_of(word: &str) -> Option<Kind> {
     }
 }
 
-/// `Switch 36 "S-0002…" # "name" base port 0 lid 2 lmc 0`.
-fn node(kind: Kind, text: &str, guid: Option<u64>, line: usize) -> Result<Node, String> {
+/// `Switch 36 "S-0002…" # "name" base port 0 lid 2 lmc 0`. The GUIDs are those that were told before: the node's and its system's.
+fn node(kind: Kind, text: &str, (guid, system): (Option<u64>, Option<u64>), line: usize) -> Result<Node, String> {
+    if text.contains(" ports ") && text.contains(" devid 0x") {
+        return Err("is a line of `ibnetdiscover -l` (or -S, -H, -R), which names no cables; run it without these options".to_owned());
+    }
     let (before, comment) = text.split_once('#').unwrap_or((text, ""));
     let wrong = || format!("`{}` is no node; it has a number of ports and an id: Switch 36 \"S-0002c90000001000\"", before.trim());
     let (head, id, _) = quoted(before).ok_or_else(wrong)?;
@@ -89,7 +113,7 @@ fn node(kind: Kind, text: &str, guid: Option<u64>, line: usize) -> Result<Node, 
     check_lid(lid, 0)?;
     let guid = if let Id::Guid(guid) = id { Some(guid) } else { guid };
     let name = if name.trim().is_empty() { id.to_string() } else { name.trim().to_owned() };
-    Ok(Node { kind, id, guid, name, ports: Some(ports), lid, line })
+    Ok(Node { kind, id, guid, system, name, ports: Some(ports), lid, line })
 }
 
 /// `[1](guid) "S-0002…"[4](guid) # …`.
@@ -108,6 +132,7 @@ fn port(text: &str, node: u32, is_switch: bool, line: usize) -> Result<End, Stri
     let comment = comment.split_once('#').map(|(_, comment)| comment.trim());
     let (mut lid, mut lmc, mut rate) = (0, 0, None);
     if let Some(comment) = comment {
+        let comment = without_full_information(comment);
         let word = comment.rsplit(char::is_whitespace).next().unwrap_or_default();
         let no_rate = || format!("ends with `{word}`, which is no rate; {}; was the dump cut short?", Rate::right());
         rate = Some(Rate::parse(word).ok_or_else(no_rate)?);
@@ -119,6 +144,24 @@ fn port(text: &str, node: u32, is_switch: bool, line: usize) -> Result<End, Stri
     }
     check_lid(lid, lmc)?;
     Ok(End { node, port, guid, lid, lmc, peer: id_of(peer), peer_port, rate, line })
+}
+
+/// The comment of a port without what may stand behind the rate: ` s=4 w=2 v=4` of `ibnetdiscover -f`, ` slot 3` and ` (scp)` of some makers.
+fn without_full_information(comment: &str) -> &str {
+    let mut rest = comment.trim_end();
+    loop {
+        let (before, word) = rest.rsplit_once(char::is_whitespace).unwrap_or(("", rest));
+        let before = before.trim_end();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_option = word.split_once('=').is_some_and(|(key, value)| matches!(key, "s" | "e" | "w" | "v") && is_number(value));
+        rest = if is_option || word == "(scp)" {
+            before
+        } else if let Some(before) = before.strip_suffix(" slot").filter(|_| is_number(word)) {
+            before.trim_end()
+        } else {
+            return rest;
+        };
+    }
 }
 
 /// Refuses what is no LID or no LMC.
@@ -184,6 +227,42 @@ mod tests {
         }
         assert!(parse("t", b"# nothing\n").unwrap_err().to_string().contains("describes no node"));
         assert!(parse("t", b"[1] \"S-1\"[2]\n").unwrap_err().to_string().contains("t:1: a port before any node"));
+    }
+
+    /// What the program prints with -f and -g, and what its messages put between.
+    #[test]
+    fn full_and_grouped_output_is_the_same_fabric() {
+        let plain = parse("t", PAIR.as_bytes()).unwrap();
+        let lines = |found: Discovery| {
+            let ends: Vec<End> = found.ends.into_iter().map(|end| End { line: 0, ..end }).collect();
+            let nodes: Vec<Node> = found.nodes.into_iter().map(|node| Node { line: 0, ..node }).collect();
+            (nodes, ends)
+        };
+        let full = PAIR.replace(" 4xQDR\n", " 4xQDR s=4 w=2 v=4\n").replacen("v=4\n", "v=4 slot 5\n", 1);
+        assert_eq!(lines(parse("t", full.as_bytes()).unwrap()), lines(plain.clone()));
+        let external = PAIR.replace("[5]\t\"H", "[5][ext 3]\t\"H").replace("[5] # lid", "[5][ext 3] # lid");
+        assert_eq!(lines(parse("t", external.as_bytes()).unwrap()), lines(plain.clone()));
+        let place = PAIR.find("vendid").unwrap();
+        let switch = &PAIR[place..PAIR.find("\n\ncaguid").unwrap()];
+        let grouped = format!(
+            "{}\nChassis 1 (guid 0x7)\nHostname: a b\n\n# Spine Nodes\n{switch}\n# Chassis Switches\n{}",
+            &PAIR[..place],
+            &PAIR[place..]
+        );
+        assert_eq!(lines(parse("t", grouped.as_bytes()).unwrap()), lines(plain.clone()));
+        // What is described twice and not alike stays for the check of cables to refuse.
+        assert_eq!(parse("t", grouped.replacen("\"MF0;a", "\"MF0;b", 1).as_bytes()).unwrap().nodes.len(), 3);
+        let told =
+            PAIR.replacen("\n[5]", "\nibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 3)\nsrc/query_smp.c:98; send failed; -5\n[5]", 1);
+        let found = parse("t", told.as_bytes()).unwrap();
+        let note = "t holds 2 messages of the tools, first in line 7: `ibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 3)`; \
+                    the dump may be incomplete";
+        assert_eq!(found.messages.note("t").as_deref(), Some(note));
+        assert_eq!(lines(found), lines(plain));
+        let unknown = parse("t", PAIR.replace("4xQDR", "?????").as_bytes()).unwrap();
+        assert!(!unknown.ends[0].rate.unwrap().is_known());
+        let list = b"Ca\t : 0x0002c90300001000 ports 1 devid 0x101b vendid 0x2c9 \"n1 mlx5_0\"\n";
+        assert!(parse("t", list).unwrap_err().to_string().contains("t:1: is a line of `ibnetdiscover -l`"));
     }
 
     #[test]

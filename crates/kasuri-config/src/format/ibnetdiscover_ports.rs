@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Kind, LID, port, GUID of the node, width and speed, then the same of the other end. A port without a cable has no other end. What the
-//! program says of its progress (`DR path … -> new Switch`) is passed over. How many ports a node has is not told, nor an adapter's LMC.
+//! program says of its progress (`DR path … -> new Switch`) is passed over, and so are its messages. How many ports a node has is not told, nor an adapter's LMC.
 //! Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`, `dump_ports_report`.
 
 use super::ibnetdiscover::check_lid;
@@ -25,7 +25,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
     let mut known: BTreeMap<u64, u32> = BTreeMap::new();
     for (index, line) in text_of(name, bytes)?.lines().enumerate() {
         let text = line.trim();
-        if text.is_empty() || text.starts_with('#') || text.starts_with("DR path") {
+        if text.is_empty() || text.starts_with('#') || text.starts_with("DR path") || found.messages.take(index + 1, text) {
             continue;
         }
         let error = |problem: String| FormatError::new(name, index + 1, problem);
@@ -34,7 +34,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
             let lid = if place.kind == Kind::Switch { place.lid } else { 0 };
             let (kind, id, guid) = (place.kind, Id::Guid(place.guid), Some(place.guid));
             let name = if own_name.is_empty() { id.to_string() } else { own_name.to_owned() };
-            found.nodes.push(Node { kind, id, guid, name, ports: None, lid, line: index + 1 });
+            found.nodes.push(Node { kind, id, guid, system: None, name, ports: None, lid, line: index + 1 });
             found.nodes.len() as u32 - 1
         });
         let first = &found.nodes[node as usize];

@@ -27,6 +27,7 @@ pub mod service_levels;
 pub mod sl2vl;
 pub mod slurm_topology;
 pub mod text;
+pub(crate) mod tool_messages;
 pub mod trace;
 pub mod traffic;
 pub mod uec;
