@@ -55,7 +55,9 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "translation": parts.take("translation", schema_for!(TranslationSection)),
         "measure": parts.take("measure", schema_for!(MeasureSection)),
         "sweep": sweep(),
-        "plot": { "type": "array", "items": parts.take("plot", schema_for!(Plot)) },
+        "plot": {
+            "type": "array", "description": "Figures of the results, each a `[[plot]]`.", "items": parts.take("plot", schema_for!(Plot)),
+        },
     });
     for engine in known.engines {
         properties[engine.name()] = parts.take(engine.name(), (engine.section())());
@@ -110,7 +112,10 @@ impl Parts {
                 keys.extend(own);
             }
         }
-        json!({ "type": "object", "allOf": [channels, self.family("topology", ALL_TOPOLOGIES, None)], "unevaluatedProperties": false })
+        json!({
+            "type": "object", "description": "The network: its topology, and the speed of its channels.",
+            "allOf": [channels, self.family("topology", ALL_TOPOLOGIES, None)], "unevaluatedProperties": false,
+        })
     }
 
     /// A collective, an application or a trace.
@@ -136,20 +141,31 @@ impl Parts {
             // The examples are valid: a test over the table says so.
             let model = toml::from_str(entry.example).ok().and_then(|table| (entry.parse)(table).ok());
             let schema = model.and_then(|model| model.workload_schema());
-            forms.extend(schema.map(|schema| self.take(&format!("workload.{}", entry.name), schema)));
+            forms.extend(schema.map(|schema| {
+                let mut form = self.take(&format!("workload.{}", entry.name), schema);
+                form["title"] = json!(format!("endpoint.model = {}", entry.name));
+                form
+            }));
         }
-        json!({ "anyOf": forms })
+        json!({ "description": "A closed workload, which ends: a collective, an application, a trace or a program.", "anyOf": forms })
     }
 
     fn users(&mut self) -> Json {
         let mut user = self.take("user", schema_for!(UserParameters));
+        // The tag of an enumeration has no words of its own.
+        for form in self.definitions["user.LogicalNetwork"]["oneOf"].as_array_mut().into_iter().flatten() {
+            form["properties"]["topology"]["description"] = json!("Topology of the logical network.");
+        }
         user["properties"]["traffic"] = self.traffic();
         user["properties"]["workload"] = self.workload();
         json!({ "type": "array", "minItems": 1, "description": "Users of one machine, each with nodes and traffic of its own.", "items": user })
     }
 
     fn endpoint(&mut self) -> Json {
-        json!({ "type": "object", "allOf": [self.family("model", ENDPOINTS, None)], "unevaluatedProperties": false })
+        json!({
+            "type": "object", "description": "The network interfaces of the terminals; without this section they take no time.",
+            "allOf": [self.family("model", ENDPOINTS, None)], "unevaluatedProperties": false,
+        })
     }
 
     fn routing(&mut self) -> Json {
@@ -158,7 +174,10 @@ impl Parts {
         }, (TERMINAL_PORTS): {
             "enum": PortChoice::NAMES, "default": PortChoice::NAMES[0], "description": "How terminals with several ports choose among them.",
         } } });
-        json!({ "type": "object", "allOf": [own, self.family("algorithm", ALL_ROUTINGS, None)], "unevaluatedProperties": false })
+        json!({
+            "type": "object", "description": "How packets find their way through the network.",
+            "allOf": [own, self.family("algorithm", ALL_ROUTINGS, None)], "unevaluatedProperties": false,
+        })
     }
 
     /// Without classes all keys of the pattern and the process stand in the section. With classes each key may stand in the
@@ -166,8 +185,8 @@ impl Parts {
     fn traffic(&mut self) -> Json {
         let common = self.take_open("traffic", schema_for!(ClassParameters));
         let names = json!({ "properties": {
-            "pattern": { "enum": ALL_PATTERNS.iter().map(|entry| entry.name).collect::<Vec<_>>() },
-            "process": { "enum": PROCESSES.iter().map(|entry| entry.name).collect::<Vec<_>>() },
+            "pattern": { "enum": ALL_PATTERNS.iter().map(|entry| entry.name).collect::<Vec<_>>(), "description": meaning("pattern") },
+            "process": { "enum": PROCESSES.iter().map(|entry| entry.name).collect::<Vec<_>>(), "description": meaning("process") },
         } });
         let class = json!({ "properties": { "class": {
             "type": "array", "minItems": 1, "description": "Classes of traffic; what a class leaves out it takes from [traffic].",
@@ -180,6 +199,7 @@ impl Parts {
         let trace = self.take("trace", schema_for!(TraceSection));
         json!({
             "type": "object",
+            "description": "Open traffic: packets that terminals create whatever happens in the network.",
             "if": { "required": ["class"] },
             "then": { "allOf": [common, names, class] },
             "else": {
@@ -199,7 +219,7 @@ impl Parts {
     fn member<F: ?Sized>(&mut self, key: &str, entry: &Entry<F>, is_default: bool) -> Json {
         let mut form = self.take_open(&format!("{key}.{}", entry.name), (entry.schema)());
         let mut properties = Map::new();
-        properties.insert(key.to_owned(), json!({ "const": entry.name }));
+        properties.insert(key.to_owned(), json!({ "const": entry.name, "description": meaning(key) }));
         if let Some(Json::Object(own)) = form.get_mut("properties").map(Json::take) {
             properties.extend(own);
         }
@@ -213,6 +233,18 @@ impl Parts {
             form["additionalProperties"] = json!(true);
         }
         form
+    }
+}
+
+/// What the key that names a family's member means.
+fn meaning(key: &str) -> &'static str {
+    match key {
+        "topology" => "Topology of the network.",
+        "algorithm" => "Routing algorithm: which outputs a packet may take in a router.",
+        "pattern" => "Traffic pattern: the destinations of each terminal's packets.",
+        "process" => "Injection process: when a terminal creates packets.",
+        "model" => "Model of the network interfaces.",
+        _ => "",
     }
 }
 
@@ -235,7 +267,11 @@ fn redirect(schema: &mut Json, name: &str) {
 fn sweep() -> Json {
     let range = json!({
         "type": "object",
-        "properties": { "from": { "type": "number" }, "to": { "type": "number" }, "step": { "type": "number", "exclusiveMinimum": 0 } },
+        "properties": {
+            "from": { "type": "number", "description": "First value of the range." },
+            "to": { "type": "number", "description": "End of the range, itself a value where a step reaches it." },
+            "step": { "type": "number", "exclusiveMinimum": 0, "description": "Difference between neighbouring values, above 0." },
+        },
         "required": ["from", "to", "step"],
         "additionalProperties": false,
     });

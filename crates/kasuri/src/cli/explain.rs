@@ -1,268 +1,374 @@
 //! `kasuri explain`: what a key of the experiment file means, out of the same schema that editors and the reference pages use.
 
-use super::{Exit, Failure, output};
+mod search;
+
+use super::{Exit, Failure, list, output};
 use crate::input::KNOWN;
 use clap::Args;
 use kasuri_config::json_schema;
+use search::{Form, Found, Meaning};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::io::Write;
 
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// The dotted key, for example router.pipeline, or a section; without it all sections
+    /// A dotted key (router.pipeline), a section (router), or a key with one of its values (network.topology=xgft); without it all
+    /// sections
     key: Option<String>,
 }
 
 impl Explain {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let schema = json_schema(*KNOWN);
-        let key = self.key.as_deref().unwrap_or_default();
-        let parts: Vec<&str> = key.split('.').filter(|part| !part.is_empty()).collect();
-        let found = Search::of(&schema, &parts);
-        if found.is_empty() {
-            return Err(Failure::Input(unknown(&schema, &parts)));
-        }
-        for meaning in &found {
-            let of = if meaning.choices.is_empty() { String::new() } else { format!(" (of {})", meaning.choices.join(" or ")) };
-            writeln!(out, "{}{of}", if key.is_empty() { "the experiment file" } else { key })?;
-            meaning.describe(&schema, out)?;
-        }
-        let keys = keys_within(&schema, &parts);
-        if !keys.is_empty() {
-            writeln!(out, "\n{}", output::table(&["KEY", "DEFAULT", "MEANING"], keys, &[]))?;
+        let text = self.key.as_deref().unwrap_or_default();
+        let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key.trim(), Some(value.trim().trim_matches('"'))));
+        let path = Path::of(&schema, key).ok_or_else(|| Failure::Input(unknown(&schema, key)))?;
+        match value {
+            None => path.explain(out)?,
+            Some(value) => path.explain_value(value, out)?,
         }
         Ok(Exit::DONE)
     }
 }
 
-/// What a key means, and for which choices of the section (`topology = mesh`); none if for all.
-#[derive(Debug, PartialEq)]
-struct Meaning {
-    choices: Vec<String>,
-    schema: Value,
+/// A key that the schema knows.
+struct Path<'a> {
+    schema: &'a Value,
+    /// As it was asked for.
+    key: &'a str,
+    /// Its parts in the schema.
+    parts: Vec<&'a str>,
+    found: Found,
 }
 
-/// Follows a path through all alternatives of a schema.
-struct Search<'a> {
-    root: &'a Value,
-    found: Vec<Meaning>,
-}
-
-/// Where a schema has others that hold for the same value.
-const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-
-impl<'a> Search<'a> {
-    fn of(root: &'a Value, path: &[&str]) -> Vec<Meaning> {
-        let mut search = Search { root, found: Vec::new() };
-        search.follow(root, path, None);
-        search.found
+impl<'a> Path<'a> {
+    /// A swept key is found as the key itself: `sweep.traffic.load`, `sweep.case.traffic.load`.
+    fn of(schema: &'a Value, key: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = key.split('.').map(|part| part.trim_matches('"')).filter(|part| !part.is_empty()).collect();
+        let found = search::find(schema, &parts);
+        if !found.is_empty() {
+            return Some(Self { schema, key, parts, found });
+        }
+        let swept = parts.strip_prefix(&["sweep"])?;
+        let swept = swept.strip_prefix(&["case"]).unwrap_or(swept);
+        let swept = if swept.first()?.parse::<usize>().is_ok() { &swept[1..] } else { swept };
+        let found = search::find(schema, swept);
+        if !found.is_empty() {
+            return Some(Self { schema, key, parts: swept.to_vec(), found });
+        }
+        let (last, known) = swept.split_last()?;
+        if search::find(schema, known).is_empty() {
+            return None;
+        }
+        let found = search::find(&schema["properties"]["sweep"]["additionalProperties"], &[last]);
+        (!found.is_empty()).then(|| Self { schema, key, parts: parts.clone(), found })
     }
 
-    fn follow(&mut self, node: &'a Value, path: &[&str], choice: Option<&str>) {
-        let node = self.resolved(node, path.is_empty());
-        let Some((first, rest)) = path.split_first() else { return self.add(node, choice) };
-        let own = choice_of(node, first);
-        let choice = own.as_deref().or(choice);
-        if let Some(property) = node["properties"].get(*first) {
-            self.follow(property, rest, choice);
+    fn explain(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        for meaning in &self.found.meanings {
+            let of = if meaning.choices.is_empty() { String::new() } else { format!(" (of {})", meaning.choices.join(" or ")) };
+            writeln!(out, "{}{of}", if self.key.is_empty() { "the experiment file" } else { self.key })?;
+            self.describe(meaning, out)?;
         }
-        if let items @ Value::Object(_) = &node["items"] {
-            // `traffic.class.0.load` and `traffic.class.load` mean the same.
-            let path = if first.parse::<usize>().is_ok() { rest } else { path };
-            self.follow(items, path, choice);
-        }
-        for alternatives in ALTERNATIVES {
-            node[alternatives].as_array().into_iter().flatten().for_each(|other| self.follow(other, path, choice));
-        }
-        ["then", "else"].into_iter().filter_map(|name| node.get(name)).for_each(|other| self.follow(other, path, choice));
-    }
-
-    /// What a reference points at. A reference with words of its own explains itself.
-    fn resolved(&self, node: &'a Value, is_last: bool) -> &'a Value {
-        match target(self.root, node) {
-            Some(target) if !(is_last && node.get("description").is_some()) => target,
-            _ => node,
-        }
-    }
-
-    fn add(&mut self, node: &Value, choice: Option<&str>) {
-        let mut schema = node.clone();
-        if let (Some(Value::Object(target)), Value::Object(columns)) = (target(self.root, node), &mut schema) {
-            for (key, value) in target {
-                columns.entry(key.clone()).or_insert_with(|| value.clone());
+        let values = self.values_with_meanings();
+        if values.iter().any(|row| !row[1].is_empty()) {
+            writeln!(out, "\n{}", output::table(&["VALUE", "MEANING"], values, &[]))?;
+            if !self.found.forms.is_empty() {
+                writeln!(out, "\n`kasuri explain {}=VALUE` explains the keys of one.", self.key)?;
             }
         }
-        // A choice itself is explained by `kasuri list`.
-        if schema.get("const").is_some() {
-            return;
-        }
-        let known = self.found.iter_mut().find(|meaning| meaning.schema == schema);
-        match (known, choice) {
-            (Some(meaning), Some(choice)) if !meaning.choices.iter().any(|known| known == choice) => {
-                meaning.choices.push(choice.to_owned())
-            }
-            (Some(_), _) => {}
-            (None, choice) => self.found.push(Meaning { choices: choice.map(str::to_owned).into_iter().collect(), schema }),
-        }
-    }
-}
-
-/// What a schema that is a reference points at.
-fn target<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
-    root.pointer(schema["$ref"].as_str()?.trim_start_matches('#'))
-}
-
-/// Which choice this alternative of a section stands for: `topology = mesh`.
-fn choice_of(node: &Value, asked: &str) -> Option<String> {
-    let properties = node["properties"].as_object()?;
-    properties.iter().filter(|(name, _)| *name != asked).find_map(|(name, value)| Some(format!("{name} = {}", value["const"].as_str()?)))
-}
-
-impl Meaning {
-    fn describe(&self, root: &Value, out: &mut dyn Write) -> Result<(), Failure> {
-        let schema = &self.schema;
-        for line in schema["description"].as_str().unwrap_or_default().lines() {
-            writeln!(out, "  {line}")?;
-        }
-        let values = values(root, schema);
-        if !values.is_empty() {
-            writeln!(out, "  values: {values}")?;
-        }
-        if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-            writeln!(out, "  default: {default}")?;
+        let keys = search::names_within(self.schema, &self.parts).into_iter().map(|name| self.row_of(&name, &self.found_within(&name)));
+        let keys: Vec<Vec<String>> = keys.collect();
+        if !keys.is_empty() {
+            writeln!(out, "\n{}", output::table(&["KEY", "DEFAULT", "MEANING"], keys, &[]))?;
         }
         Ok(())
     }
-}
 
-/// What may stand there, in words. References are to `root`.
-fn values(root: &Value, schema: &Value) -> String {
-    if let Some(target) = target(root, schema) {
-        return values(root, target);
-    }
-    if let Some(names) = schema["enum"].as_array() {
-        return names.iter().filter(|name| !name.is_null()).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    }
-    if let Some(name) = schema.get("const") {
-        return name.to_string();
-    }
-    for alternatives in ["anyOf", "oneOf"] {
-        if let Some(others) = schema[alternatives].as_array() {
-            let mut words: Vec<String> = others.iter().map(|other| values(root, other)).filter(|words| !words.is_empty()).collect();
-            words.dedup();
-            return words.join(", or ");
+    fn describe(&self, meaning: &Meaning, out: &mut dyn Write) -> Result<(), Failure> {
+        let schema = &meaning.schema;
+        for line in schema["description"].as_str().unwrap_or_default().lines() {
+            writeln!(out, "  {line}")?;
         }
+        let names: Vec<String> = self.found.forms.iter().map(|form| format!("\"{}\"", form.value)).collect();
+        let values = if names.is_empty() { search::values(self.schema, schema) } else { names.join(", ") };
+        if !values.is_empty() {
+            writeln!(out, "  values: {values}")?;
+        }
+        let selected = self.found.default_form().map(|form| format!("\"{}\"", form.value));
+        let default = schema.get("default").filter(|default| !default.is_null()).map(ToString::to_string).or(selected);
+        match default {
+            Some(default) => writeln!(out, "  default: {default}")?,
+            None if meaning.is_required => writeln!(out, "  default: none; the key is required")?,
+            None if self.parts.len() > 1 => writeln!(out, "  default: none; the key is optional")?,
+            None => {}
+        }
+        Ok(())
     }
-    let kind = |name: &str| match name {
-        "integer" => "a whole number",
-        "number" => "a number",
-        "boolean" => "true or false",
-        "string" => "a text",
-        "array" => "a list",
-        "object" => "a table",
-        _ => "",
-    };
-    let names: Vec<&str> = match &schema["type"] {
-        Value::String(name) => vec![kind(name)],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).map(kind).collect(),
-        _ => Vec::new(),
-    };
-    names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(" or ")
-}
 
-/// Characters of a default in a table of keys.
-const LONGEST_DEFAULT: usize = 32;
-
-/// The keys of a section or table, each once: key, default, the first sentence about it.
-fn keys_within(schema: &Value, path: &[&str]) -> Vec<Vec<String>> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut names = Vec::new();
-    Search::of(schema, path).iter().for_each(|meaning| property_names(schema, &meaning.schema, &mut names, 0));
-    for name in names {
-        let inner: Vec<&str> = path.iter().copied().chain([name.as_str()]).collect();
-        let found = Search::of(schema, &inner);
-        let Some(first) = found.first().map(|meaning| &meaning.schema) else { continue };
-        let default = first.get("default").filter(|default| !default.is_null()).map(ToString::to_string).unwrap_or_default();
-        // The key's own page shows it whole.
-        let default = if default.len() > LONGEST_DEFAULT { "…".to_owned() } else { default };
-        let text = first["description"].as_str().unwrap_or_default().replace('\n', " ");
-        let sentence = text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned();
-        rows.push(vec![inner.join("."), default, sentence]);
-    }
-    rows
-}
-
-/// The names of the properties of a schema and of its alternatives.
-fn property_names(root: &Value, node: &Value, names: &mut Vec<String>, depth: u32) {
-    if depth > 8 {
-        return;
-    }
-    for node in [Some(node), target(root, node)].into_iter().flatten() {
-        for name in node["properties"].as_object().into_iter().flat_map(|properties| properties.keys()) {
-            if !names.contains(name) {
-                names.push(name.clone());
+    fn explain_value(&self, value: &str, out: &mut dyn Write) -> Result<(), Failure> {
+        let known = self.values_with_meanings();
+        let meanings: Vec<&String> = known.iter().filter(|row| row[0] == value).map(|row| &row[1]).collect();
+        if meanings.is_empty() {
+            return Err(Failure::Input(self.unknown_value(value, &known)));
+        }
+        let form = self.found.forms.iter().find(|form| form.value == value);
+        let default = if form.is_some_and(|form| form.is_default) { " (default)" } else { "" };
+        writeln!(out, "{} = \"{value}\"{default}", self.key)?;
+        for meaning in form.and_then(|form| form.schema["description"].as_str()).into_iter().chain(meanings.into_iter().map(String::as_str))
+        {
+            writeln!(out, "  {meaning}")?;
+            if form.is_some() {
+                break;
             }
         }
-        for alternatives in ALTERNATIVES {
-            node[alternatives].as_array().into_iter().flatten().for_each(|other| property_names(root, other, names, depth + 1));
+        let rows = form.map(|form| self.rows_of(form)).unwrap_or_default();
+        if !rows.is_empty() {
+            writeln!(out, "\n{}", output::table(&["KEY", "DEFAULT", "MEANING"], rows, &[]))?;
         }
-        ["then", "else", "items"]
-            .into_iter()
-            .filter_map(|name| node.get(name))
-            .for_each(|other| property_names(root, other, names, depth + 1));
+        Ok(())
+    }
+
+    /// The keys that a value brings with it.
+    fn rows_of(&self, form: &Form) -> Vec<Vec<String>> {
+        let own = self.parts.last().copied().unwrap_or_default();
+        let keys = form.schema["properties"].as_object().into_iter().flat_map(|properties| properties.keys()).filter(|name| *name != own);
+        let section = &self.parts[..self.parts.len() - 1];
+        let found = |name: &str| {
+            let mut found = search::find_from(self.schema, &form.schema, &[name]);
+            found.meanings.iter_mut().for_each(|meaning| meaning.choices.clear());
+            found
+        };
+        keys.map(|name| row(&[section, &[name.as_str()]].concat().join("."), &found(name))).collect()
+    }
+
+    fn found_within(&self, name: &str) -> Found {
+        search::find(self.schema, &[&self.parts[..], &[name]].concat())
+    }
+
+    fn row_of(&self, name: &str, found: &Found) -> Vec<String> {
+        row(&[&self.parts[..], &[name]].concat().join("."), found)
+    }
+
+    /// The values by name, each with its meaning: those of a family as `kasuri list` shows them.
+    fn values_with_meanings(&self) -> Vec<Vec<String>> {
+        let parts = self.parts.iter().copied().filter(|part| !matches!(*part, "user" | "class" | "name") && part.parse::<usize>().is_err());
+        let key = parts.collect::<Vec<_>>().join(".");
+        // The topology of each plane.
+        let of_family = list::summaries(if key == "network.of" { "network.topology" } else { &key });
+        let from_schema = || {
+            let named = self.found.meanings.iter().flat_map(|meaning| search::named_values(self.schema, &meaning.schema));
+            named.map(|(name, meaning)| vec![name, meaning]).collect()
+        };
+        let mut rows = if of_family.is_empty() { from_schema() } else { of_family };
+        rows.dedup();
+        rows
+    }
+
+    fn unknown_value(&self, value: &str, known: &[Vec<String>]) -> String {
+        let key = self.key;
+        if known.is_empty() {
+            let what = self.found.meanings.first().map(|meaning| search::values(self.schema, &meaning.schema)).unwrap_or_default();
+            return format!("the values of `{key}` have no names (it takes {what}); `kasuri explain {key}` explains it");
+        }
+        let nearest = nearest(value, known.iter().map(|row| row[0].as_str()));
+        let meant = nearest.map_or_else(String::new, |name| format!("; did you mean `{key}={name}`?"));
+        format!("unknown value `{value}` of `{key}`{meant} `kasuri explain {key}` lists the values", meant = end_of_sentence(&meant))
     }
 }
 
-/// Says which part of a key is unknown, and which keys there are.
-fn unknown(schema: &Value, parts: &[&str]) -> String {
-    let known = (0..parts.len()).rev().find(|&length| !Search::of(schema, &parts[..length]).is_empty()).unwrap_or(0);
-    let names: Vec<String> = keys_within(schema, &parts[..known]).into_iter().filter_map(|row| row.into_iter().next()).collect();
-    let wrong = parts[..=known].join(".");
-    let nearest = names.iter().map(|name| (strsim::damerau_levenshtein(name, &wrong), name)).min().filter(|(distance, _)| *distance <= 3);
-    let meant = nearest.map_or_else(String::new, |(_, name)| format!("; did you mean `{name}`?"));
-    format!("unknown key `{wrong}`{meant} known keys: {}", names.join(", "))
+/// The most characters of a default in a table of keys.
+const LONGEST_DEFAULT: usize = 32;
+
+/// A row in a table of keys: key, default, the first sentence of its meaning.
+fn row(key: &str, found: &Found) -> Vec<String> {
+    let first = found.meanings.first();
+    let selected = found.default_form().map(|form| format!("\"{}\"", form.value));
+    let default = first.and_then(|meaning| meaning.schema.get("default")).filter(|default| !default.is_null());
+    let default = default.map(ToString::to_string).or(selected).unwrap_or_default();
+    // The key's own page shows it whole.
+    let default = if default.len() > LONGEST_DEFAULT { "…".to_owned() } else { default };
+    let is_required = default.is_empty() && first.is_some_and(|meaning| meaning.is_required);
+    let default = if is_required { "(required)".to_owned() } else { default };
+    let text = first.and_then(|meaning| meaning.schema["description"].as_str()).unwrap_or_default().replace('\n', " ");
+    vec![key.to_owned(), default, text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned()]
+}
+
+fn end_of_sentence(text: &str) -> String {
+    if text.is_empty() { ";".to_owned() } else { text.to_owned() }
+}
+
+/// The name that a misspelt one most likely means.
+fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
+    distances.min().filter(|(distance, _)| *distance <= 3 && distance * 2 <= wrong.chars().count()).map(|(_, name)| name)
+}
+
+/// The most keys that a message about an unknown one suggests.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Says that a key is unknown, and which ones may be meant.
+fn unknown(schema: &Value, key: &str) -> String {
+    let keys = search::all_keys(schema);
+    let mut text = format!("unknown key `{key}`");
+    let meant = suggestions(key, &keys);
+    if !meant.is_empty() {
+        let _ = write!(text, "; did you mean {}?", meant.join(" or "));
+        return text;
+    }
+    let parts: Vec<&str> = key.split('.').collect();
+    let known = (1..parts.len()).rev().map(|length| parts[..length].join(".")).find(|section| keys.contains(section));
+    match known {
+        Some(section) => text.push_str(&format!("; `kasuri explain {section}` lists the keys of `{section}`")),
+        None => text.push_str("; `kasuri explain` lists the sections"),
+    }
+    text
+}
+
+/// What an unknown key may mean: a value, a key without its section, or a misspelt key.
+fn suggestions(key: &str, keys: &[String]) -> Vec<String> {
+    let mut found: Vec<String> = list::keys_with_value(key).into_iter().map(|of| format!("`{of}={key}`")).collect();
+    let last = |full: &str| full.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut inner: Vec<&String> = keys.iter().filter(|known| last(known) == key).collect();
+    inner.sort_by_key(|known| (known.matches('.').count(), known.starts_with("user.")));
+    found.extend(inner.first().map(|known| format!("`{known}`")));
+    if found.is_empty() {
+        found.extend(nearest(key, keys.iter().map(String::as_str)).map(|known| format!("`{known}`")));
+    }
+    found.truncate(MAX_SUGGESTIONS);
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasuri_config::pattern::ALL_PATTERNS;
+    use kasuri_config::routing::ALL_ROUTINGS;
+    use kasuri_config::topology::ALL_TOPOLOGIES;
 
-    /// Every key that the schema of the experiment file lists is explained, with words.
+    /// What the command prints of a key, or its error.
+    fn explained(key: &str) -> Result<String, String> {
+        let mut out = Vec::new();
+        match (Explain { key: Some(key.to_owned()) }.run(&mut out)) {
+            Ok(_) => Ok(String::from_utf8(out).unwrap()),
+            Err(Failure::Input(message)) => Err(message),
+            Err(_) => Err("another error".to_owned()),
+        }
+    }
+
+    /// The keys of a table and of those in it, as `kasuri explain` takes them.
+    fn keys_of(table: &toml::Table, section: &str, found: &mut Vec<String>) {
+        for (name, value) in table {
+            let key = format!("{section}.{name}");
+            match value {
+                toml::Value::Table(inner) => keys_of(inner, &key, found),
+                toml::Value::Array(elements) => {
+                    elements.iter().filter_map(toml::Value::as_table).for_each(|inner| keys_of(inner, &key, found));
+                }
+                _ => {}
+            }
+            found.push(key);
+        }
+    }
+
+    /// Every key that the schema of the experiment file lists is explained, with its meaning, and its values or keys.
     #[test]
     fn every_key_is_explained() {
         let schema = json_schema(*KNOWN);
-        let mut paths: Vec<String> = Vec::new();
-        for section in keys_within(&schema, &[]) {
-            let inner = keys_within(&schema, &[&section[0]]);
-            paths.extend(inner.into_iter().map(|row| row[0].clone()));
-            paths.push(section[0].clone());
+        let keys = search::all_keys(&schema);
+        assert!(keys.len() > 400 && keys.contains(&"user.traffic.class.pattern".to_owned()), "{keys:?}");
+        for key in keys {
+            let path = Path::of(&schema, &key).unwrap();
+            for meaning in &path.found.meanings {
+                let inner = search::names_within(&schema, &path.parts);
+                let has_values = !search::values(&schema, &meaning.schema).is_empty() || !path.found.forms.is_empty();
+                assert!(meaning.schema["description"].as_str().is_some_and(|text| !text.is_empty()), "{key} has no meaning");
+                assert!(has_values || !inner.is_empty(), "{key} has no values");
+            }
         }
-        assert!(paths.len() > 100 && paths.contains(&"router.pipeline".to_owned()), "{paths:?}");
-        for path in paths.iter().filter(|path| path.contains('.')) {
-            let found = Search::of(&schema, &path.split('.').collect::<Vec<_>>());
-            let has_words = |meaning: &Meaning| meaning.schema["description"].is_string() || !values(&schema, &meaning.schema).is_empty();
-            assert!(found.iter().any(has_words), "{path}");
+    }
+
+    /// Keys of each topology, routing and pattern, from an example of it: not out of the schema.
+    #[test]
+    fn every_key_of_the_examples_is_explained_also_where_it_is_swept() {
+        let examples = (ALL_TOPOLOGIES.iter().map(|entry| ("network", "topology", entry.name, entry.example)))
+            .chain(ALL_ROUTINGS.iter().map(|entry| ("routing", "algorithm", entry.name, entry.example)))
+            .chain(ALL_PATTERNS.iter().map(|entry| ("traffic", "pattern", entry.name, entry.example)));
+        let schema = json_schema(*KNOWN);
+        for (section, selector, name, example) in examples {
+            let mut keys = vec![format!("{section}.{selector}")];
+            keys_of(&toml::from_str(example).unwrap(), section, &mut keys);
+            for key in keys.iter().flat_map(|key| [key.clone(), format!("sweep.{key}"), format!("sweep.case.0.{key}")]) {
+                assert!(Path::of(&schema, &key).is_some(), "{key} of {name}");
+            }
+            let text = explained(&format!("{section}.{selector}={name}")).unwrap();
+            let own = keys[1..].iter().filter(|key| key.matches('.').count() == 1 && **key != format!("{section}.{selector}"));
+            let is_wrapper = example.contains("of = ");
+            assert!(is_wrapper || own.clone().all(|key| text.contains(&format!("{key} "))), "{name}: {text}");
         }
     }
 
     #[test]
-    fn a_misspelt_key_gets_the_nearest() {
-        let schema = json_schema(*KNOWN);
-        assert!(Search::of(&schema, &["router", "pipline"]).is_empty());
-        assert!(unknown(&schema, &["router", "pipline"]).contains("unknown key `router.pipline`; did you mean `router.pipeline`?"));
+    fn every_name_of_every_family_is_explained_by_value() {
+        for key in ["engine", "network.topology", "routing.algorithm", "traffic.pattern", "traffic.process", "workload.collective"]
+            .into_iter()
+            .chain(["workload.schedule", "workload.application", "endpoint.model", "router.predictor", "router.vc_allocator"])
+        {
+            let overview = explained(key).unwrap();
+            let names = list::summaries(key);
+            assert!(!names.is_empty(), "{key}");
+            for row in names {
+                assert!(overview.contains(&row[0]), "{key} does not list {}", row[0]);
+                assert!(explained(&format!("{key}={}", row[0])).unwrap().lines().count() > 1, "{key}={}", row[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_brings_its_own_keys_and_no_others() {
+        let text = explained("network.topology=xgft").unwrap();
+        assert!(
+            text.starts_with("network.topology = \"xgft\"\n") && text.contains("network.parallel") && text.contains("network.m "),
+            "{text}"
+        );
+        assert!(!text.contains("network.dimensions"), "{text}");
+        assert!(explained("traffic.process=bernoulli").unwrap().starts_with("traffic.process = \"bernoulli\" (default)"));
+        assert!(explained("router.switching=wormhole").unwrap().contains("Flit by flit."));
+        assert!(explained("network.topology").unwrap().contains("default: none; the key is required"));
+    }
+
+    #[test]
+    fn an_unknown_key_or_value_gets_the_nearest_and_no_list() {
+        for (asked, expected) in [
+            ("router.pipline", "unknown key `router.pipline`; did you mean `router.pipeline`?"),
+            ("topology", "unknown key `topology`; did you mean `network.topology`?"),
+            ("xgft", "unknown key `xgft`; did you mean `network.topology=xgft`?"),
+            ("ruoter", "unknown key `ruoter`; did you mean `router`?"),
+            (
+                "network.topology.what",
+                "unknown key `network.topology.what`; `kasuri explain network.topology` lists the keys of `network.topology`",
+            ),
+            ("quite.another", "unknown key `quite.another`; `kasuri explain` lists the sections"),
+            ("network.topology=mseh", "unknown value `mseh` of `network.topology`; did you mean `network.topology=mesh`?"),
+            ("traffic.load=0.5", "the values of `traffic.load` have no names (it takes a number)"),
+        ] {
+            let message = explained(asked).unwrap_err();
+            assert!(message.starts_with(expected) && message.len() < 200, "{asked}: {message}");
+        }
     }
 
     #[test]
     fn words_and_numbers_are_both_values() {
         let schema = json_schema(*KNOWN);
-        let found = Search::of(&schema, &["flit", "threads"]);
-        assert_eq!(values(&schema, &found[0].schema), "\"auto\", or a whole number");
+        let found = search::find(&schema, &["flit", "threads"]);
+        assert_eq!(search::values(&schema, &found.meanings[0].schema), "\"auto\", or a whole number");
     }
 
     #[test]
     fn a_key_of_one_topology_says_so() {
         let schema = json_schema(*KNOWN);
-        let found = Search::of(&schema, &["network", "dimensions"]);
-        assert!(found.iter().any(|meaning| meaning.choices.contains(&"topology = mesh".to_owned())), "{found:?}");
+        let found = search::find(&schema, &["network", "dimensions"]);
+        assert!(found.meanings.iter().any(|meaning| meaning.choices.contains(&"topology = mesh".to_owned())), "{found:?}");
     }
 }

@@ -102,7 +102,32 @@ impl List {
     }
 }
 
+/// The names that a key of the file may have, each with its summary; none where the key has no family.
+pub(super) fn summaries(key: &str) -> Vec<Vec<String>> {
+    let Some(family) = Family::value_variants().iter().find(|family| family.keys().iter().any(|known| known == key)) else {
+        return Vec::new();
+    };
+    let text = |member: &Json, key: &str| member[key].as_str().unwrap_or_default().to_owned();
+    let row = |member: &Json| match member["collective"].as_str() {
+        Some(collective) => vec![text(member, "name"), format!("{collective}: {}", text(member, "summary"))],
+        None => vec![text(member, "name"), text(member, "summary")],
+    };
+    family.members().iter().map(row).collect()
+}
+
+/// The keys that may have this name as their value.
+pub(super) fn keys_with_value(name: &str) -> Vec<String> {
+    let families = Family::value_variants().iter().filter(|family| family.members().iter().any(|member| member["name"] == name));
+    families.flat_map(|family| family.keys()).collect()
+}
+
 impl Family {
+    /// The keys of the file that take the names of this family, as the help says.
+    fn keys(self) -> Vec<String> {
+        let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default();
+        help.split(", ").map(str::to_owned).collect()
+    }
+
     fn members(self) -> Vec<Json> {
         match self {
             Self::Engines => ENGINES.iter().map(|engine| described(*engine)).collect(),
