@@ -66,7 +66,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra fabrics uec ib tenstorrent papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra fabrics uec ib tenstorrent docs papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -189,6 +189,10 @@ verify-ib: build
 verify-tenstorrent: build
 	$(call say,importing the machines of Tenstorrent; comparing with their tests and measurements ($(or $(REFERENCE),the extract in tests/data)))
 	@$(PY) validation/tenstorrent/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+
+verify-docs: build $(VENV)/.test
+	$(call say,running every command of the documentation and drawing every picture; minutes)
+	@KASURI_ALL_DOCS=1 $(PY) -m pytest -n 2 --dist worksteal tests/test_docs.py tests/test_pictures.py
 
 verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)

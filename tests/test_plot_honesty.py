@@ -199,7 +199,7 @@ def test_a_run_at_its_limit_looks_otherwise_than_a_saturated_one_and_the_legend_
     assert places[0.2].get_fillstyle() == "bottom"
     assert places[0.3].get_markerfacecolor() == "none"
     assert places[0.3].get_fillstyle() == "full"
-    assert legend_words(ax) == ["half-filled: max_cycles reached, estimate", "hollow, dotted: saturated"]
+    assert legend_words(ax) == ["half-filled: max_cycles reached, estimate", "hollow triangle: saturated, no latency"]
     # The solid line joins what estimates the steady state: the saturated place is not on it.
     assert list(drawn(plot.latency_load([one | {"case": name} for one in rows for name in "ab"]))["a"]) == [(0.1, 20.0), (0.2, 22.0)]
 

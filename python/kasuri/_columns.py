@@ -93,15 +93,42 @@ _LABELS = {
 }
 
 
-def label(column: str) -> str:
-    """Words for an axis: ``packet_latency_mean`` becomes ``packet latency, mean (cycles)``."""
+#: Larger units, each with the number of the smaller ones that it stands for, the smallest first.
+_LARGER = {
+    "ns": (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
+    "cycles": (("cycles", 1.0), ("million cycles", 1e6)),
+}
+
+
+def unit_of(column: str) -> str:
+    """Give the unit of a column, ``"1"`` where it has none."""
+    return UNITS.get(column, "ns" if column.endswith("_ns") and not is_input(column) else "1")
+
+
+def scale(column: str, largest: float) -> tuple[float, str]:
+    """Choose the unit in which a reader expects values of up to ``largest``: the factor by which they are divided, and its name."""
+    unit = unit_of(column)
+    steps = _LARGER.get(unit, ((unit, 1.0),))
+    fitting = [step for step in steps if abs(largest) >= step[1]]
+    name, factor = fitting[-1] if fitting else steps[0]
+    return factor, name
+
+
+def time_shown(value: float) -> str:
+    """Write a time in ns with the unit that a reader expects."""
+    factor, unit = scale("completion_time_ns", value)
+    return f"{value / factor:.4g} {unit}"
+
+
+def label(column: str, unit: str | None = None) -> str:
+    """Words for an axis: ``packet_latency_mean`` becomes ``packet latency, mean (cycles)``; ``unit`` in place of the column's own."""
     words = _LABELS.get(column)
     if words is None:
         words = column.rsplit(".", 1)[-1].replace("_", " ")
         for latency in LATENCIES:
             if column.startswith(latency + "_"):
                 words = f"{latency.replace('_', ' ')}, {column.removeprefix(latency + '_').removesuffix('_ns')}"
-    unit = UNITS.get(column, "1")
+    unit = unit_of(column) if unit is None else unit
     return words if unit == "1" else f"{words} ({unit})"
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, final
 
-__all__ = ["Job", "__version__", "damage", "edge_list", "metrics", "network", "network_json", "run_table", "run_text"]
+__all__ = ["Job", "__version__", "damage", "edge_list", "metrics", "network", "network_json", "points", "run_table", "run_text"]
 
 __version__: str
 
@@ -22,3 +22,4 @@ def run_text(name: str, text: str, changes: str, folder: str, out: str, cores: t
 def run_table(table: str, changes: str, texts: dict[str, str], out: str, cores: tuple[int | None, int | None] = ...) -> Job: ...
 def metrics(table: str, folder: str, texts: dict[str, str]) -> str: ...
 def damage(path: str, content: bytes) -> str | None: ...
+def points(name: str, text: str) -> str: ...

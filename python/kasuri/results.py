@@ -72,6 +72,7 @@ class Results(Sequence[dict[str, Any]]):
         self.directory: Path | None = None if directory is None else Path(directory)
         self._keep_alive: object = None
         self._input: str | None = None
+        self._missing: list[dict[str, Any]] | None = None
 
     # --- a sequence of rows, and columns by name ---
 
@@ -159,7 +160,19 @@ class Results(Sequence[dict[str, Any]]):
         for key in wanted:
             if self.rows and key not in self.columns:
                 raise ResultsError(f"no column `{key}`; there are {', '.join(self.columns)}")
-        return self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
+        part = self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
+        part._missing = [run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)]
+        return part
+
+    @property
+    def missing(self) -> list[dict[str, Any]]:
+        """The swept values of the runs that the experiment plans and that are not here; empty where the experiment is not known.
+
+        A folder is incomplete where `kasuri run` was interrupted, or where a part of the runs was made elsewhere.
+        """
+        if self._missing is None:
+            self._missing = _missing(self)
+        return self._missing
 
     def raise_for_status(self) -> Results:
         """Raise the error of the first run that ended as a deadlock, by failing, or without an answer in time.
@@ -410,7 +423,7 @@ class Results(Sequence[dict[str, Any]]):
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
         part = Results(rows, self.directory)
-        part._keep_alive, part._input = self._keep_alive, self._input
+        part._keep_alive, part._input, part._missing = self._keep_alive, self._input, []
         return part
 
 
@@ -445,6 +458,27 @@ def read(directory: str | Path) -> Results:
     results = Results([_read_json(file, f"runs/{file.name}") for file in files], directory)
     results.rows.sort(key=lambda row: [_order(row.get(key)) for key in results.swept])
     return results
+
+
+def _missing(results: Results) -> list[dict[str, Any]]:
+    """Compare the runs with those that the experiment plans."""
+    text = results.input_text
+    if text is None:
+        return []
+    try:
+        planned = json.loads(_kasuri.points("input.toml", text))
+    except ConfigError:
+        return []  # of another program, or of another version
+    keys = {tuple(run) for run in planned}
+    there = {names: {tuple(_comparable(row.get(name)) for name in names) for row in results.rows} for names in keys}
+    missing = [run for run in planned if tuple(map(_comparable, run.values())) not in there[tuple(run)]]
+    # Runs beyond the plan, such as those of --set: the file does not say what was asked for.
+    return missing if len(planned) - len(missing) == len(results.rows) else []
+
+
+def _comparable(value: Any) -> Any:
+    """Give equal things for equal values of a file and of a table."""
+    return float(value) if _is_number(value) else value if isinstance(value, str | bool | None) else json.dumps(value)
 
 
 def _read_json(path: Path, name: str) -> dict[str, Any]:

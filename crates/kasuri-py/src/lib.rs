@@ -2,6 +2,7 @@
 
 mod errors;
 mod network;
+mod plan;
 mod run;
 mod text;
 
@@ -14,6 +15,8 @@ mod _kasuri {
 
     #[pymodule_export]
     use super::network::{edge_list, metrics, network, network_json};
+    #[pymodule_export]
+    use super::plan::points;
     #[pymodule_export]
     use super::run::{Job, run_table, run_text};
     #[pymodule_export]

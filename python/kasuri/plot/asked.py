@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kasuri import _columns
 from kasuri.errors import ResultsError
 from kasuri.plot import spots, style
-from kasuri.plot.curves import View, as_names, check_columns, cut, draw
+from kasuri.plot.curves import View, as_names, check_columns, cut, draw, units_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,6 +141,8 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
         ceiling=cut(rows, wish.y),
         categories=spots.categories(rows, wish.x),
         looks={one: number for number, one in enumerate(names)},
+        units=units_of(rows, wish.x, wish.y),
+        missing=results.missing,
     )
     notes = _notes(rows, wish, own)
     found = []

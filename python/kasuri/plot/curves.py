@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kasuri import _columns
-from kasuri.plot import spots, style, tips
+from kasuri.plot import fit, spots, style, tips
 from kasuri.plot.spots import Curve, Spot, State
 from kasuri.plot.table import rows_of
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+#: What the legend says of saturation where the ordinate is a latency.
+NO_LATENCY = "hollow triangle: saturated, no latency"
 #: What the legend says of a state.
 STATE_WORDS = {
     State.LIMIT: "half-filled: max_cycles reached, estimate",
@@ -33,7 +35,10 @@ _FILLS: dict[State, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class View:
-    """What several axes of one plot share: abscissa, ordinate, scales, the cut of the ordinate, and the look of each curve."""
+    """What several axes of one plot share: abscissa, ordinate, scales, units, the cut of the ordinate, and the look of each curve.
+
+    ``units`` are the factors and names of the units of both axes, ``missing`` the inputs of planned runs that are not there.
+    """
 
     x: str
     y: str
@@ -43,6 +48,8 @@ class View:
     ceiling: float | None = None
     categories: Mapping[str, int] | None = None
     looks: Mapping[str, int] | None = None
+    units: tuple[tuple[float, str], tuple[float, str]] | None = None
+    missing: Sequence[Mapping[str, Any]] = ()
 
 
 def latency_load(table: Any, *, x: str = "traffic.load", series: str | Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -82,9 +89,10 @@ def curves(
 
     Runs that differ in ``measure.seed`` alone are averaged, nothing else: a key that varies and is neither ``x`` nor in ``series``
     sets curves apart, too. The band is the 95 % confidence interval: of the run where there is one (``*_ci95``), over the seeds where
-    there are several. Places beyond saturation have hollow markers and dotted lines: a latency there grows with the length of the
-    run and is no property of the network; where they would squash the rest of the figure, the first stands as a triangle at its upper
-    edge. Half-filled markers are runs that ended as ``max_cycles``: estimates. The legend stands outside of the axes.
+    there are several. Places beyond saturation have hollow markers and dotted lines. A latency there grows with the length of the
+    run and is no property of the network, so it is not drawn: a hollow triangle at the upper edge marks the first saturated place of
+    a curve. Half-filled markers are runs that ended as ``max_cycles``: estimates. No line crosses a place whose run is missing or has
+    failed. Times are in the unit that suits them (ns, µs, ms, s). The legend is outside the axes.
 
     Parameters
     ----------
@@ -128,7 +136,7 @@ def curves(
     count = len(spots.split(rows, keys))
     if count > style.MAX_CURVES:
         raise ValueError(f"{', '.join(keys)} make {count} curves, and {style.MAX_CURVES} can be told apart; draw a part of the rows")
-    return draw(rows, keys, View(x, y, band, log_x, log_y), ax)
+    return draw(rows, keys, View(x, y, band, log_x, log_y, missing=getattr(table, "missing", ())), ax)
 
 
 def as_names(series: str | Sequence[str] | None) -> list[str]:
@@ -150,7 +158,8 @@ def check_columns(rows: Sequence[Mapping[str, Any]], x: str, y: str, named: Sequ
     for name in (x, y, *named):
         if rows and name not in there:
             raise KeyError(f"no column `{name}`; there are {', '.join(there)}")
-    if rows and all(math.isnan(_columns.number(row.get(y))) for row in rows):
+    is_saturated = spots.is_latency(y) and any(spots.state(row) == State.SATURATED for row in rows)
+    if rows and not is_saturated and all(math.isnan(_columns.number(row.get(y))) for row in rows):
         raise ValueError(f"no run has a number in `{y}`")
 
 
@@ -161,58 +170,76 @@ def draw(
     grow = ax is None
     ax = style.new_axes(*size) if ax is None else ax
     places = spots.categories(rows, view.x) if view.categories is None else view.categories
-    found = spots.curves_of(rows, view.x, view.y, keys, places)
+    units = units_of(rows, view.x, view.y) if view.units is None else view.units
+    found = [_in_units(curve, units) for curve in spots.curves_of(rows, view.x, view.y, keys, places, view.missing)]
     ceiling = cut(rows, view.y) if view.ceiling is None else view.ceiling
+    ceiling = None if ceiling is None else ceiling / units[1][0]
     handles = []
     for number, curve in enumerate(found):
         look = style.identity((view.looks or {}).get(curve.name, number))
         handles.append(_draw_curve(ax, curve, look, ceiling, view, joined=places is None))
     _set_axes(ax, rows, view, ceiling, places)
+    ax.set_xlabel(_columns.label(view.x, units[0][1]), parse_math=False)
+    ax.set_ylabel(_columns.label(view.y, units[1][1]), parse_math=False)
+    style.tidy(ax)
+    fit.fit(ax)
     states = sorted({spot.state for curve in found for spot in curve.spots} - {State.STEADY})
     if keys or states:
         names = [curve.name for curve in found] if keys else []
-        signs = [_sign(one) for one in states]
+        signs = [_sign(one, view.y) for one in states]
         heading = ", ".join(keys)
-        style.legend(ax, [*(handles if keys else []), *signs], [*names, *(STATE_WORDS[one] for one in states)], heading, grow=grow)
-    style.tidy(ax)
+        words = [_state_words(one, view.y) for one in states]
+        style.legend(ax, [*(handles if keys else []), *signs], [*names, *words], heading, grow=grow)
+        if not grow:
+            fit.fit(ax)  # the legend has taken room from the axes
     return ax
 
 
+def units_of(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> tuple[tuple[float, str], tuple[float, str]]:
+    """Choose the units of both axes by the largest numbers along them."""
+    numbers = [[abs(value) for row in rows if math.isfinite(value := spots.value_of(row, name))] for name in (x, y)]
+    across, up = (_columns.scale(name, max(known, default=0.0)) for name, known in zip((x, y), numbers, strict=True))
+    return across, up
+
+
+def _in_units(curve: Curve, units: tuple[tuple[float, str], tuple[float, str]]) -> Curve:
+    (across, _), (up, _) = units
+    scaled = [replace(spot, x=spot.x / across, y=spot.y / up, half_width=spot.half_width / up) for spot in curve.spots]
+    return replace(curve, spots=scaled, gaps=tuple(gap / across for gap in curve.gaps))
+
+
 def cut(rows: Sequence[Mapping[str, Any]], y: str) -> float | None:
-    """Where to cut the ordinate of a latency, so that what lies beyond saturation does not squash the steady part."""
-    if not y.startswith(_columns.LATENCIES):
+    """Where to cut the ordinate of a latency, so that what lies beyond saturation has a place and does not squash the steady part."""
+    if not spots.is_latency(y):
         return None
-    numbers = [(spots.state(row), _columns.number(row.get(y))) for row in rows]
+    numbers = [(spots.state(row), spots.value_of(row, y)) for row in rows]
     known = [(worth, value) for worth, value in numbers if not math.isnan(value)]
     # Without a steady run the estimates have to do.
     best = min((worth for worth, _ in known), default=State.BROKEN)
     highest = max((value for worth, value in known if worth == best and worth <= State.LIMIT), default=math.nan)
-    if math.isnan(highest) or not any(value > 1.3 * highest for _, value in known):
-        return None
-    return 1.3 * highest
+    is_saturated = any(worth == State.SATURATED for worth, _ in numbers)
+    if math.isnan(highest):
+        return 1.0 if is_saturated else None
+    return 1.3 * highest if is_saturated or any(value > 1.3 * highest for _, value in known) else None
 
 
 def _set_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], view: View, ceiling: float | None, places: Mapping[str, int] | None) -> None:
-    ax.set_xlabel(_columns.label(view.x), parse_math=False)
-    ax.set_ylabel(_columns.label(view.y), parse_math=False)
     if places is not None:
         words = {spots.token(row.get(view.x)): spots.label([row.get(view.x)]) for row in rows}
-        turned = sum(len(words.get(one, "")) for one in places) > 60
         ax.set_xticks(list(places.values()), [words.get(one, "") for one in places], parse_math=False)
-        ax.tick_params("x", rotation=30 if turned else 0)
         ax.set_xlim(-0.5, len(places) - 0.5)
     elif view.log_x:
         ax.set_xscale("log")
-    else:
-        ax.locator_params("x", nbins=max(4, int(1.4 * style.figure_of(ax).get_figwidth())))
     if view.log_y:
         ax.set_yscale("log")
         if ceiling is not None:
             ax.set_ylim(top=ceiling)
     elif ceiling is not None:
         ax.set_ylim(0, ceiling)
-    elif all(_columns.number(row.get(view.y)) >= 0 for row in rows if not math.isnan(_columns.number(row.get(view.y)))):
+    elif all(value >= 0 for row in rows if not math.isnan(value := spots.value_of(row, view.y))):
         ax.set_ylim(bottom=0)
+    if all(math.isnan(spots.value_of(row, view.y)) for row in rows):
+        ax.set_yticks([])  # all is saturated, and nothing has a height
 
 
 def _draw_curve(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float | None, view: View, *, joined: bool) -> Line2D:
@@ -220,24 +247,61 @@ def _draw_curve(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float 
     colour, marker = look["color"], look["marker"]
     sound = [spot for spot in curve.spots if spot.state <= State.LIMIT]
     line: dict[str, Any] = {"color": colour, "linewidth": 1.6, "linestyle": look["linestyle"] if joined else "none"}
-    marked = [spot.state == State.STEADY for spot in sound]
-    (sign,) = ax.plot(*_columns_of(sound), marker=marker, markersize=4.5, markevery=marked or None, label=curve.name or "_curve", **line)
-    told = []
-    after = [spot for spot in curve.spots if spot.state > State.LIMIT]
-    if joined and after:
-        ax.plot(*_columns_of(sound[-1:] + after), color=colour, linewidth=1.0, linestyle=":", alpha=0.9, label="_beyond")
-    for spot in (spot for spot in curve.spots if spot.state > State.STEADY):
-        outside = ceiling is not None and spot.y > ceiling
-        height = min(spot.y, math.inf if ceiling is None else ceiling)
-        fill: dict[str, Any] = {"marker": marker, **_FILLS[spot.state], **({"marker": "^"} if outside else {})}
-        ax.plot([spot.x], [height], color=colour, markersize=5.5, linestyle="none", clip_on=False, zorder=3, label="_place", **fill)
-        told.append((spot, height))
-        if outside and joined and spot.state > State.LIMIT:
-            break  # one triangle says it; those of the higher loads would cover other curves'
+    pieces = _with_holes(curve, sound) if joined else sound
+    marked = [number for number, spot in enumerate(pieces) if spot.state == State.STEADY]
+    (sign,) = ax.plot(*_columns_of(pieces), marker=marker, markersize=4.5, markevery=marked or None, label=curve.name or "_curve", **line)
+    after = _beyond(curve, sound, ceiling)
+    if joined and len(after) > 1:
+        ax.plot(*_columns_of(after), color=colour, linewidth=1.0, linestyle=":", alpha=0.9, label="_beyond")
+    told = _mark_unsteady(ax, curve, look, ceiling, joined=joined)
     told += [(spot, spot.y) for spot in sound if spot.state == State.STEADY]
     tips.add(ax, [(spot.x, height) for spot, height in told], [_words(curve, spot) for spot, _ in told])
     _draw_bands(ax, sound, colour, view.band, joined=joined)
     return sign
+
+
+def _with_holes(curve: Curve, sound: Sequence[Spot]) -> list[Spot]:
+    """Put a place without a height wherever a run is missing or has no sound number, so that no line crosses it."""
+    if not sound:
+        return []
+    ends = (sound[0].x, sound[-1].x)
+    holes = [Spot(x, math.nan, math.nan, State.BROKEN) for x in curve.gaps if ends[0] < x < ends[1]]
+    if not holes:
+        inner = [number for number, spot in enumerate(curve.spots) if spot.state <= State.LIMIT]
+        part = curve.spots[inner[0] : inner[-1] + 1]
+    else:
+        part = sorted([*(spot for spot in curve.spots if ends[0] <= spot.x <= ends[1]), *holes], key=lambda spot: spot.x)
+    return [spot if spot.state <= State.LIMIT else replace(spot, y=math.nan) for spot in part]
+
+
+def _beyond(curve: Curve, sound: Sequence[Spot], ceiling: float | None) -> list[Spot]:
+    """Give the places of the dotted line: from the last sound place onwards, without what has no height but the first triangle."""
+    after = [spot for spot in curve.spots if spot.state == State.SATURATED]
+    if sound and after:
+        after = [spot for spot in after if spot.x > sound[-1].x] or after[:0]
+    heights = [replace(spot, y=ceiling) if math.isnan(spot.y) and ceiling is not None else spot for spot in after]
+    if any(math.isnan(spot.y) for spot in after):
+        heights = heights[:1]
+    return [*sound[-1:], *heights]
+
+
+def _mark_unsteady(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float | None, *, joined: bool) -> list[tuple[Spot, float]]:
+    """Mark the places that are no steady state; give them with the heights at which they are marked."""
+    told: list[tuple[Spot, float]] = []
+    has_triangle = False
+    for spot in (spot for spot in curve.spots if spot.state > State.STEADY):
+        outside = ceiling is not None and (spot.y > ceiling or (math.isnan(spot.y) and spot.state == State.SATURATED))
+        if outside and joined and spot.state == State.SATURATED:
+            if has_triangle:
+                continue  # one triangle says it; those of the higher loads would cover other curves'
+            has_triangle = True
+        height = ceiling if outside and ceiling is not None else spot.y
+        fill: dict[str, Any] = {"marker": look["marker"], **_FILLS[spot.state], **({"marker": "^"} if outside else {})}
+        if not math.isnan(height):
+            place: dict[str, Any] = {"markersize": 5.5, "linestyle": "none", "clip_on": False, "zorder": 3, "label": "_place"}
+            ax.plot([spot.x], [height], color=look["color"], **place, **fill)
+            told.append((spot, height))
+    return told
 
 
 def _draw_bands(ax: Axes, sound: Sequence[Spot], colour: str, band: bool, *, joined: bool) -> None:
@@ -257,10 +321,15 @@ def _columns_of(places: Sequence[Spot]) -> tuple[list[float], list[float]]:
     return [spot.x for spot in places], [spot.y for spot in places]
 
 
-def _sign(state: State) -> Line2D:
+def _state_words(state: State, y: str) -> str:
+    return NO_LATENCY if state == State.SATURATED and spots.is_latency(y) else STATE_WORDS[state]
+
+
+def _sign(state: State, y: str) -> Line2D:
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {"marker": style.MARKERS[0], "linestyle": "none", "color": style.FAINT, "markersize": 5.5}
+    marker = "^" if state == State.SATURATED and spots.is_latency(y) else style.MARKERS[0]
+    look: dict[str, Any] = {"marker": marker, "linestyle": "none", "color": style.FAINT, "markersize": 5.5}
     return Line2D([], [], **{**look, **_FILLS[state]})
 
 
@@ -269,4 +338,5 @@ def _words(curve: Curve, spot: Spot) -> str:
     seeds = f", mean of {spot.runs} seeds" if spot.runs > 1 else ""
     what = {State.STEADY: "", State.LIMIT: ", ended at max_cycles", State.SATURATED: ", saturated", State.BROKEN: ", deadlock or failed"}
     name = f"{curve.name}: " if curve.name else ""
-    return f"{name}{_columns.shown(spot.y)}{spread} at {_columns.shown(spot.x)}{seeds}{what[spot.state]}"
+    height = "no number" if math.isnan(spot.y) else _columns.shown(spot.y)
+    return f"{name}{height}{spread} at {_columns.shown(spot.x)}{seeds}{what[spot.state]}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kasuri.plot import style, tips
+from kasuri.plot import fit, style, tips
 from kasuri.plot.layout import Layout, layout
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def draw_network(network: Network, *, utilisation: Any = None, highest: float | 
     Parameters
     ----------
     network : Network
-        The network; where its routers have names, these stand beside them.
+        The network; where its routers have names, these are below them, as far as they have room.
     utilisation : array-like, optional
         Utilisation of each channel in [0, 1], shape ``[channels]``: the two directions of a link are drawn side by side, each
         in the colour of its load (right-hand traffic, seen in its own direction).
@@ -58,10 +58,10 @@ def draw_network(network: Network, *, utilisation: Any = None, highest: float | 
         raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
     _draw_groups(ax, places)
     _draw_channels(ax, network, places, values, highest)
-    _draw_nodes(ax, network, places, values)
     ax.set_aspect("equal" if places.kind != "levels" else "auto")
     ax.margins(0.06)
     ax.axis("off")
+    _draw_nodes(ax, network, places, values)
     return ax
 
 
@@ -209,12 +209,15 @@ def _draw_nodes(ax: Axes, network: Network, places: Layout, values: np.ndarray |
     ax.scatter(across, up, s=size, marker="s", color=shades[0], linewidths=0, zorder=2)
     tips.add(ax, places.routers, _router_words(network))
     if network.routers <= 64 and network.router_names is not None:
+        names = []
         for name, place in zip(network.router_names, places.routers, strict=True):
             short = name if len(name) <= 18 else name[:17] + "…"
             words = ax.annotate("", place, xytext=(0, -4 - size**0.5 / 2), textcoords="offset points", ha="center", va="top", zorder=4)
             words.set(color=style.INK, fontsize=9 if network.routers <= 20 else 7)
             words.set_parse_math(False)
             words.set_text(style.printable(short))
+            names.append(words)
+        _lay_out_names(ax, names)
     elif network.routers <= 64:
         for router, place in enumerate(places.routers):
             ax.text(place[0], place[1], str(router), ha="center", va="center", color="white", fontsize=6.5, zorder=3)
@@ -223,6 +226,12 @@ def _draw_nodes(ax: Axes, network: Network, places: Layout, values: np.ndarray |
         dots = float(np.clip(2500 / max(network.terminals, 1), 4, 30))
         ax.scatter(across, up, s=dots, color=shades[1], linewidths=0, zorder=2)
         tips.add(ax, places.terminals, [terminal_name(network, terminal) for terminal in range(network.terminals)])
+
+
+def _lay_out_names(ax: Axes, names: list[Any]) -> None:
+    """Hide names that would cover others; a page tells them where somebody points."""
+    style.figure_of(ax).draw_without_rendering()
+    fit.hide_overlaps(names)
 
 
 def _router_words(network: Network) -> list[str]:

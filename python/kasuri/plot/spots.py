@@ -36,13 +36,31 @@ class State(IntEnum):
     BROKEN = 3
 
 
+#: More keys than this in a legend are left out where the others decide them.
+MAX_KEYS = 3
+#: Answers about the load at which a network saturates: what a saturated run is there for.
+OF_SATURATION = ("saturation_load", "zero_load_latency", "static_throughput")
+
 #: The state by the status of a run; any other status is steady.
 STATES = {"max_cycles": State.LIMIT, "saturated": State.SATURATED, "deadlock": State.BROKEN, "failed": State.BROKEN}
 
 
-def state(row: Mapping[str, Any]) -> State:
-    """Tell what the numbers of a run are worth."""
-    return STATES.get(str(row.get("status")), State.STEADY)
+def state(row: Mapping[str, Any], column: str = "") -> State:
+    """Tell what the numbers of a run are worth; of a search for saturation, its answer is steady."""
+    found = STATES.get(str(row.get("status")), State.STEADY)
+    return State.STEADY if found == State.SATURATED and column in OF_SATURATION else found
+
+
+def is_latency(column: str) -> bool:
+    """Tell whether a column is a latency, which a saturated run does not have."""
+    return column.startswith(_columns.LATENCIES)
+
+
+def value_of(row: Mapping[str, Any], column: str) -> float:
+    """Give the number of a run, NaN where it has none: a latency beyond saturation grows with the length of the run."""
+    if is_latency(column) and state(row) == State.SATURATED:
+        return math.nan
+    return _columns.number(row.get(column))
 
 
 @dataclass(frozen=True)
@@ -63,6 +81,8 @@ class Curve:
     values: tuple[Any, ...]
     spots: list[Spot]
     name: str = field(default="")
+    #: Places on the abscissa whose runs are missing.
+    gaps: tuple[float, ...] = ()
 
 
 def is_missing(value: Any) -> bool:
@@ -98,7 +118,21 @@ def own_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) ->
         if _decides(rows, [x], key) and _decides(rows, [key], x):
             continue  # another name of the abscissa
         found.append(key)
-    return found
+    return _fewest(rows, found, named)
+
+
+def _fewest(rows: Sequence[Mapping[str, Any]], keys: list[str], named: Sequence[str]) -> list[str]:
+    """Leave out the keys that the others decide: those that some runs do not have, and of many keys any.
+
+    A topology that is swept decides the parameters of each: its name alone is enough for a legend.
+    """
+    kept = list(keys)
+    for key in reversed(keys):
+        others = [one for one in kept if one != key]
+        is_partial = any(is_missing(row.get(key)) for row in rows)
+        if others and (is_partial or len(kept) > MAX_KEYS) and _decides(rows, [*named, *others], key):
+            kept = others
+    return kept
 
 
 def split(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
@@ -111,11 +145,30 @@ def split(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[tuple[
 
 
 def curves_of(
-    rows: Sequence[Mapping[str, Any]], x: str, y: str, keys: Sequence[str], categories: Mapping[str, int] | None = None
+    rows: Sequence[Mapping[str, Any]],
+    x: str,
+    y: str,
+    keys: Sequence[str],
+    categories: Mapping[str, int] | None = None,
+    missing: Sequence[Mapping[str, Any]] = (),
 ) -> list[Curve]:
-    """Make a curve of each combination of the keys' values. `categories` gives places to the words of an abscissa without numbers."""
+    """Make a curve of each combination of the keys' values.
+
+    `categories` gives places to the words of an abscissa without numbers, `missing` the inputs of runs that are planned and not there.
+    """
     inputs = varied(rows)
-    return [Curve(values, _spots(part, x, y, inputs, categories), label(values)) for values, part in split(rows, keys)]
+    found = []
+    for values, part in split(rows, keys):
+        places = _spots(part, x, y, inputs, categories)
+        found.append(Curve(values, places, label(values), _gaps(part, x, dict(zip(keys, values, strict=True)), missing)))
+    return found
+
+
+def _gaps(rows: Sequence[Mapping[str, Any]], x: str, values: Mapping[str, Any], missing: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+    """Give the places of a curve at which no run of it is there, though one is planned."""
+    there = {_columns.number(row.get(x)) for row in rows}
+    own = [run for run in missing if all(token(run[key]) == token(value) for key, value in values.items() if key in run)]
+    return tuple(sorted({_columns.number(run[x]) for run in own if x in run} - there))
 
 
 def label(values: Iterable[Any]) -> str:
@@ -147,7 +200,8 @@ def _spots(rows: Iterable[Mapping[str, Any]], x: str, y: str, inputs: Sequence[s
     for row in rows:
         value = row.get(x)
         place = _columns.number(value) if categories is None else float(categories.get(token(value), math.nan))
-        if math.isnan(place) or math.isnan(_columns.number(row.get(y))):
+        # A run that ended badly leaves a place without a number, which no line may cross.
+        if math.isnan(place) or (math.isnan(value_of(row, y)) and state(row, y) <= State.LIMIT):
             continue
         who = [token(row.get(key)) for key in inputs if key != x]
         if _is_place(x) or not who:
@@ -159,13 +213,17 @@ def _spots(rows: Iterable[Mapping[str, Any]], x: str, y: str, inputs: Sequence[s
 
 def _spot(runs: Sequence[tuple[float, Mapping[str, Any]]], y: str) -> Spot:
     rows = [row for _, row in runs]
-    values = [_columns.number(row.get(y)) for row in rows]
+    worst = max(state(row, y) for row in rows)
+    place = math.fsum(place for place, _ in runs) / len(runs)
+    known = [row for row in rows if not math.isnan(value_of(row, y))]
+    if not known or (worst == State.SATURATED and is_latency(y)):
+        return Spot(place, math.nan, math.nan, worst, len(rows))
+    values = [value_of(row, y) for row in known]
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
-        half_width = _columns.number(rows[0].get(y.removesuffix("_mean") + "_ci95")) if y.endswith("_mean") else math.nan
+        half_width = _columns.number(known[0].get(y.removesuffix("_mean") + "_ci95")) if y.endswith("_mean") else math.nan
     else:
         variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
         student = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
         half_width = student * math.sqrt(variance / len(values))
-    place = math.fsum(place for place, _ in runs) / len(runs)
-    return Spot(place, mean, half_width, max(state(row) for row in rows), len(rows))
+    return Spot(place, mean, half_width, worst, len(rows))

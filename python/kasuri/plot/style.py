@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kasuri.plot import fit
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
     from matplotlib.text import Text
 
 #: Colours that people with any colour vision tell apart, and that stand on light and dark pages (after Okabe and Ito).
@@ -27,6 +31,16 @@ INK = "#24292f"
 FAINT = "#8c959f"
 #: From little to much traffic; every colour of it stands on light and dark pages.
 HEAT = ("#8fb0c9", "#6f9fc4", "#e0b23c", "#dd7a1f", "#b3261e")
+
+#: How every legend looks.
+LEGEND: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": "small",
+    "title_fontsize": "small",
+    "borderaxespad": 0,
+    "alignment": "left",
+    "handlelength": 3.0,
+}
 
 
 def new_axes(width: float = 6.4, height: float = 4.0) -> Axes:
@@ -67,19 +81,20 @@ def printable(words: str) -> str:
 
 
 def title(ax: Axes, words: str) -> None:
-    """Set a title over the axes, in lines as wide as the figure."""
-    inches = figure_of(ax).get_figwidth()
+    """Set a title over the axes, in lines as wide as the figure, or as the axes where the figure has several."""
+    figure = figure_of(ax)
+    inches = figure.get_figwidth() if len(figure.axes) == 1 else fit.axes_width(ax)
     lines = textwrap.wrap(words, max(20, int(11 * inches)), max_lines=4, placeholder=" …")
     write(ax.set_title("", color=INK, loc="left"), "\n".join(lines) if "$" not in words else words)
 
 
 def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> None:
-    """Put a legend outside of the axes, where it covers nothing: to the right, below narrow figures.
+    """Put a legend outside of the axes, where it covers nothing: to the right, below narrow axes.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes, with their labels.
     handles, names : sequences
         What it shows.
     heading : str
@@ -87,34 +102,46 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str,
     grow : bool
         Make the figure larger by the legend; else the axes have to give the room.
     """
+    figure = figure_of(ax)
+    width, height = figure.get_size_inches()
+    beside = width >= 5.6 if grow else fit.axes_width(ax) >= 4.5
+    # The line of a curve and the space behind it take half an inch, a letter 0.078.
+    letters = 44 if beside else max(12, min(44, int(((width - 0.8 if grow else fit.axes_width(ax)) - 0.6) / 0.078)))
+    names = [textwrap.fill(printable(name), letters) for name in names]
+    heading = textwrap.fill(heading, letters)
+    if beside:
+        if grow:
+            lines = [line for name in [*names, heading] for line in name.splitlines()]
+            figure.set_size_inches(width + 0.55 + 0.078 * max(map(len, lines), default=0), max(height, 0.5 + 0.2 * len(lines)))
+        box = ax.legend(handles, names, title=heading, loc="upper left", bbox_to_anchor=(1.02, 1), **LEGEND)
+    else:
+        box = _legend_below(ax, handles, names, heading, grow=grow)
+    _ink_legend(box)
+
+
+def _legend_below(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> Legend:
+    """Put a legend below the words of the abscissa, in as many columns as there is room for."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = figure_of(ax)
-    names = [textwrap.fill(printable(name), 44) for name in names]
-    lines = [line for name in [*names, textwrap.fill(heading, 44)] for line in name.splitlines()]
-    longest = max(map(len, lines), default=0)
     width, height = figure.get_size_inches()
-    options: dict[str, Any] = {
-        "frameon": False,
-        "fontsize": "small",
-        "title_fontsize": "small",
-        "borderaxespad": 0,
-        "alignment": "left",
-        "handlelength": 3.0,
-    }
-    if width >= 5.6:
-        if grow:
-            figure.set_size_inches(width + 0.55 + 0.078 * longest, max(height, 0.5 + 0.2 * len(lines)))
-        box = ax.legend(handles, names, title=textwrap.fill(heading, 44), loc="upper left", bbox_to_anchor=(1.02, 1), **options)
-    else:
-        columns = max(1, min(len(names), int((width - 0.8) / (0.5 + 0.078 * longest))))
-        if grow:
-            figure.set_size_inches(width, height + 0.3 + 0.2 * -(-len(lines) // columns))
-        under = ax.transAxes + ScaledTranslation(0, -0.58, figure.dpi_scale_trans)
-        box = ax.legend(
-            *(handles, names),
-            **{"title": heading, "loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under, "ncols": columns, **options},
-        )
+    longest = max((len(line) for name in names for line in name.splitlines()), default=0)
+    room = width - 0.8 if grow else fit.axes_width(ax)
+    columns = max(1, min(len(names), int(room / (0.5 + 0.078 * longest))))
+    under = ax.transAxes + ScaledTranslation(0, -0.1 - fit.depth_below(ax), figure.dpi_scale_trans)
+    while True:
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under, "ncols": columns}
+        box = ax.legend(handles, names, title=heading, **place, **LEGEND)
+        if columns == 1 or fit.legend_width(box) <= room:
+            break
+        columns -= 1
+    if grow:
+        lines = sum(name.count("\n") + 1 for name in names)
+        figure.set_size_inches(width, height + 0.3 + 0.2 * (heading.count("\n") + math.ceil(lines / columns)))
+    return box
+
+
+def _ink_legend(box: Legend) -> None:
     for text in (*box.get_texts(), box.get_title()):
         text.set_parse_math(False)
         text.set_color(INK)

@@ -14,7 +14,7 @@ from kasuri import _columns
 from kasuri._columns import shown
 from kasuri.plot import style
 from kasuri.plot.asked import drawings, is_closed
-from kasuri.plot.spots import SEEDS, State, is_missing, state
+from kasuri.plot.spots import SEEDS, State, is_latency, is_missing, state, value_of
 from kasuri.report.figure import Figure, inline
 from kasuri.report.maps import point_of
 from kasuri.results import Results
@@ -62,9 +62,10 @@ SPREAD_ANSWERS = (
     "static_throughput",
 )
 PERCENTILES = (10, 50, 90)
+#: More missing runs than these are only counted.
+MAX_MISSING = 20
 #: More lines than this are no summary.
 MAX_LINES = 40
-_TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 
 
 def plots(
@@ -90,6 +91,13 @@ def status_counts(results: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]
     return [(status, found.count(status)) for status in [*known, *sorted(set(found) - set(known))]]
 
 
+def missing(results: Results) -> dict[str, Any]:
+    """Tell which planned runs are not there."""
+    runs = results.missing
+    points = [", ".join(f"{key} = {shown(value)}" for key, value in run.items()) for run in runs[:MAX_MISSING]]
+    return {"count": len(runs), "planned": len(runs) + len(results), "points": points, "left_out": len(runs) - len(points)}
+
+
 def at_a_glance(results: Results) -> dict[str, Any] | None:
     """Sum up each curve of a sweep over the load: latency at the least load, highest steady load, highest throughput."""
     if "traffic.load" not in results.swept or not any("accepted_throughput_mean" in row for row in results):
@@ -103,7 +111,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
         lines.append(
             {
                 "values": [shown(value) for value in values],
-                "latency": shown(least.get("packet_latency_mean")),
+                "latency": shown(value_of(least, "packet_latency_mean")),
                 "least": shown(least.get("traffic.load")),
                 "steady": shown(max((_columns.number(row.get("traffic.load")) for row in steady), default=None)),
                 "saturated": shown(min(beyond, default=None)),
@@ -126,7 +134,7 @@ def times_at_a_glance(results: Results) -> dict[str, Any] | None:
         times = [_time(*one) for one in zip(answers, means, strict=True)]
         lines.append({"values": [shown(value) for value in values], "answers": times, "statuses": statuses})
         seeds |= len(rows) > 1
-    heads = [(name.replace("_", " "), "" if name.endswith("_ns") else _columns.UNITS.get(name, "")) for name in answers]
+    heads = [(name.replace("_", " "), "" if _is_time(name) else _columns.UNITS.get(name, "")) for name in answers]
     return {"split": keys, "heads": heads, "lines": lines[:MAX_LINES], "left_out": max(0, len(lines) - MAX_LINES), "seeds": seeds}
 
 
@@ -153,10 +161,7 @@ def _mean(values: Iterable[Any]) -> float | None:
 
 def _time(name: str, value: float | None) -> str:
     """Write an answer; a time in ns with the unit that a reader expects."""
-    if value is None or not name.endswith("_ns"):
-        return shown(value)
-    unit, factor = next((one for one in _TIME_UNITS if abs(value) < 1000 * one[1]), _TIME_UNITS[-1])
-    return f"{value / factor:.4g} {unit}"
+    return shown(value) if value is None or not _is_time(name) else _columns.time_shown(value)
 
 
 def table(results: Results) -> dict[str, Any]:
@@ -168,9 +173,21 @@ def table(results: Results) -> dict[str, Any]:
     rows = sorted(results, key=_file_order(results))
     shown_names = [*swept, *main, *rest]
     words = {name: any(isinstance(row.get(name), str | list) for row in rows) for name in shown_names}
-    heads = [(name, _columns.UNITS.get(name, ""), name in rest, words[name]) for name in shown_names]
-    cells = [[(shown(row.get(name)), sort_key(row.get(name)), name in rest, words[name], name) for name in shown_names] for row in rows]
+    heads = [(name, "" if _is_time(name) else _columns.UNITS.get(name, ""), name in rest, words[name]) for name in shown_names]
+    cells = [[(_cell(name, row), sort_key(row.get(name)), name in rest, words[name], name) for name in shown_names] for row in rows]
     return {"heads": heads, "rows": cells}
+
+
+def _is_time(name: str) -> bool:
+    return _columns.unit_of(name) == "ns"
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> str:
+    """Write a cell of the table: a time with its unit, no latency of a saturated run."""
+    if is_latency(name) and state(row) == State.SATURATED:
+        return shown(None)
+    number = _columns.number(row.get(name))
+    return _columns.time_shown(number) if _is_time(name) and not math.isnan(number) else shown(row.get(name))
 
 
 def deadlocks(results: Results) -> list[tuple[str, str, list[str]]]:
