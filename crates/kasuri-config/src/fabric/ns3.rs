@@ -9,8 +9,9 @@ use super::{Fabric, FabricError};
 use crate::format::FormatError;
 use crate::format::ns3::{Kind, Topology};
 use kasuri_network::id::{Port, RouterId};
+use kasuri_network::routing::minimal::NO_NODE;
 use kasuri_network::routing::tables::ForwardingTables;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fabric of a topology. A terminal is as fast as the fastest link of its node.
 ///
@@ -43,6 +44,7 @@ pub(super) fn fabric(topology: &Topology) -> Result<Fabric, FabricError> {
         let host = topology.gpus_per_server.map_or_else(|| name.clone(), |gpus| format!("server{}", number / gpus));
         parts.terminals.push(TerminalPart { name, host, router: number, speed, latency_ns: Some(0.0) });
     }
+    parts.nodes = nodes_of(topology);
     let has_switches = topology.nodes.iter().any(|&kind| !is_end(kind));
     let entries = topology.nodes.len() as u64 * parts.terminals.len() as u64;
     let has_tables = has_switches && entries <= MAX_TABLE_ENTRIES;
@@ -56,6 +58,27 @@ pub(super) fn fabric(topology: &Topology) -> Result<Fabric, FabricError> {
 /// Is a node the beginning and end of packets?
 fn is_end(kind: Kind) -> bool {
     matches!(kind, Kind::Gpu | Kind::Host)
+}
+
+/// By router its server: that of GPUs by their numbers, that of an NVSwitch by the GPUs that it joins. Empty where the file tells no servers.
+fn nodes_of(topology: &Topology) -> Vec<u32> {
+    let Some(gpus) = topology.gpus_per_server else { return Vec::new() };
+    let is = |node: u32, kind: Kind| topology.nodes[node as usize] == kind;
+    let mut nodes: Vec<u32> =
+        (0..topology.nodes.len() as u32).map(|node| if is(node, Kind::Gpu) { node / gpus } else { NO_NODE }).collect();
+    let mut servers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for link in &topology.links {
+        let [one, other] = link.ends;
+        for (switch, gpu) in
+            [(one, other), (other, one)].into_iter().filter(|&(switch, gpu)| is(switch, Kind::NvSwitch) && is(gpu, Kind::Gpu))
+        {
+            servers.entry(switch).or_default().insert(gpu / gpus);
+        }
+    }
+    for (switch, joined) in servers.iter().filter(|(_, joined)| joined.len() == 1) {
+        nodes[*switch as usize] = joined.first().copied().unwrap_or(NO_NODE);
+    }
+    nodes
 }
 
 fn name(kind: Kind, number: u32) -> String {

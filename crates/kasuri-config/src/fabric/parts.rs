@@ -4,6 +4,7 @@ use super::rate::{self, Speed};
 use super::{Details, Fabric, FabricError};
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder};
+use kasuri_network::routing::minimal::NODE_LABEL;
 use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +25,9 @@ pub(super) struct Parts {
     pub(super) terminals: Vec<TerminalPart>,
     /// Links between routers; several between two are parallel ones.
     pub(super) links: Vec<LinkPart>,
+    /// By router the number of the node in whose inner network it is, or [`NO_NODE`](kasuri_network::routing::minimal::NO_NODE); empty where the
+    /// file does not say.
+    pub(super) nodes: Vec<u32>,
     /// What was found that is worth a look.
     pub(super) notes: Vec<String>,
 }
@@ -115,6 +119,9 @@ impl Parts {
         for (part, ports) in self.links.iter().zip(&link_ports) {
             let [one, other] = [0, 1].map(|end| (RouterId(part.ends[end]), ports[end]));
             builder.add_link(one, other, link(part.speed, part.latency_ns)?);
+        }
+        if !self.nodes.is_empty() {
+            builder.label_routers(NODE_LABEL, self.nodes);
         }
         builder.name_routers(self.routers.clone());
         builder.name_terminals(self.terminals.iter().map(|terminal| terminal.name.clone()).collect());

@@ -82,7 +82,7 @@ impl Detours {
     ) -> Result<Self, RoutingError> {
         let destinations = Destinations::of(network);
         let routers: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
-        let find = |targets: &[Vec<u32>]| Shortest::find(network, Metric::Hops, targets, keep_hops);
+        let find = |targets: &[Vec<u32>]| Shortest::find(network, Metric::InnerFirst, targets, keep_hops);
         let onward = find(&routers).map_err(|(source, column)| {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
             no_path(routing, network, source, &network.terminal_name(TerminalId(destination as u32)))
@@ -106,7 +106,7 @@ impl Detours {
 
     /// No tables of a network take more bytes than these while they are made.
     pub(super) fn most_bytes(network: &Network, keep_hops: bool) -> u64 {
-        let bytes = |targets: u64| Shortest::most_bytes(network, Metric::Hops, targets, keep_hops);
+        let bytes = |targets: u64| Shortest::most_bytes(network, Metric::InnerFirst, targets, keep_hops);
         bytes(Destinations::count(network)) + groups(network).map_or(0, |groups| bytes(groups.len() as u64))
     }
 

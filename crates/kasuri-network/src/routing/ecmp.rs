@@ -1,6 +1,6 @@
-//! Equal-cost multipath: each router divides what goes to a destination among all its links that lie on a shortest path.
+//! Equal-cost multipath: each router divides what goes to a destination among all its links that lie on a path of least cost.
 
-use super::shortest::{Classes, HopClasses, Progress, no_path};
+use super::shortest::{Classes, HopClasses, Metric, PathCosts, Progress, no_path};
 use super::table::{Arcs, BlockTable, BlockTableBuilder, Destinations, Edge, edges};
 use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
@@ -12,7 +12,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Takes one of the links that lead one hop nearer to the destination; parallel links count each, in the order of their ports.
+/// Takes one of the links on a path of least cost to the destination; parallel links count each, in the order of their ports. `metric` says
+/// what costs: unless it is given, packets take the fewest hops, and among equal paths those inside nodes.
 ///
 /// With `policy = "flow-hash"` a hash of source, destination and flow decides, so that all packets of a flow take one path; `random` draws a link
 /// for each packet (which may overtake others), and with `round-robin` each source sends its packets over all paths in turn. After links have failed (`[faults]`) all links that are left on shortest paths share the traffic
@@ -23,6 +24,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecmp {
+    /// What makes paths equal.
+    #[serde(default)]
+    pub metric: Metric,
     /// Who decides among the links.
     #[serde(default)]
     pub policy: EcmpPolicy,
@@ -158,7 +162,8 @@ impl Ecmp {
     fn table(&self, network: &Network, destinations: &Destinations) -> Result<(LinkTable, u32), RoutingError> {
         let routers = network.router_count() as usize;
         let edges = edges(network);
-        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, 1)).collect();
+        let costs = PathCosts::new(network, self.metric, false);
+        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, costs.of(edge))).collect();
         let incoming = Arcs::new(routers, &arcs);
         let mut leaving: Vec<Vec<Edge>> = vec![Vec::new(); routers];
         edges.iter().for_each(|edge| leaving[edge.from.index()].push(*edge));
@@ -173,8 +178,8 @@ impl Ecmp {
                 let (source, destination) = (TerminalId(source as u32), TerminalId(destination as u32));
                 return Err(no_path(Self::NAME, network, source, &network.terminal_name(destination)));
             }
-            diameter = sources.iter().map(|router| distance[router.index()] as u32).fold(diameter, u32::max);
-            let nearer = |edge: &&Edge| distance[edge.to.index()].checked_add(1) == Some(distance[edge.from.index()]);
+            diameter = sources.iter().map(|router| costs.hops(distance[router.index()])).fold(diameter, u32::max);
+            let nearer = |edge: &&Edge| distance[edge.to.index()].checked_add(costs.of(edge)) == Some(distance[edge.from.index()]);
             let links: Vec<Vec<Edge>> = leaving.iter().map(|edges| edges.iter().filter(nearer).copied().collect()).collect();
             let weights = match self.weights {
                 Weights::Equal => Vec::new(),

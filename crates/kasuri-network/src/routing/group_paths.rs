@@ -31,7 +31,7 @@ impl GroupPaths {
     /// The paths of a network, if it is a whole dragonfly with one channel between any two groups and few channels make a path short.
     pub(super) fn of(network: &Network, metric: Metric) -> Option<Box<dyn PathFormula>> {
         let group = network.labels().router("group")?;
-        if metric != Metric::Hops {
+        if metric == Metric::Latency {
             return None;
         }
         let mut sizes = vec![0u32; 1 + group.iter().max().copied()? as usize];

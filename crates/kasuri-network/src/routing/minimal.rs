@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub use super::shortest::{Classes, Metric, MinimalTie};
+pub use super::shortest::{Classes, Metric, MinimalTie, NO_NODE, NODE_LABEL};
 
 /// Takes a shortest path; among several output ports that lie on one, `tie` decides anew at each router.
 ///

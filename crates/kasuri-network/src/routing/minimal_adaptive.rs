@@ -73,7 +73,7 @@ impl RoutingAlgorithm for MinimalAdaptive {
         }
         let destinations = Destinations::of(network);
         let targets: Vec<_> = destinations.routers.iter().map(|router| vec![router.0]).collect();
-        let shortest = Shortest::find(network, Metric::Hops, &targets, false).map_err(|(source, column)| {
+        let shortest = Shortest::find(network, Metric::InnerFirst, &targets, false).map_err(|(source, column)| {
             let destination = destinations.terminals.iter().position(|place| place.column as usize == column).unwrap_or_default();
             no_path(Self::NAME, network, source, &network.terminal_name(TerminalId(destination as u32)))
         })?;
@@ -94,7 +94,8 @@ impl RoutingAlgorithm for MinimalAdaptive {
     }
 
     fn most_table_bytes(&self, network: &Network) -> u64 {
-        Shortest::most_bytes(network, Metric::Hops, Destinations::count(network), false) + self.escape_of(network).most_table_bytes(network)
+        Shortest::most_bytes(network, Metric::InnerFirst, Destinations::count(network), false)
+            + self.escape_of(network).most_table_bytes(network)
     }
 }
 

@@ -12,15 +12,61 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Few channels; where routers have groups (dragonfly), few channels between groups first.
+    /// As `hops`, and among equal paths few channels outside the inner networks of nodes, such as the switch that joins the GPUs of a node.
     #[default]
+    InnerFirst,
+    /// Few channels; where routers have groups (dragonfly), few channels between groups first (`ecmp` does not look at groups).
     Hops,
     /// A small sum of channel latencies; few channels among equal sums.
     Latency,
 }
 
-/// The hops of a path stand in these low bits of its cost; above them the sum of latencies, or the channels between groups.
-const HOPS: u64 = (1 << 24) - 1;
+/// The router label that gives the number of the node to whose inner network a router belongs: channels between two routers of one node
+/// are inside it. Routers that belong to no node have [`NO_NODE`].
+pub const NODE_LABEL: &str = "node";
+
+/// The label [`NODE_LABEL`] of a router outside all nodes.
+pub const NO_NODE: u32 = u32::MAX;
+
+/// What the channels of paths cost: three sums in one number, of which the first counts most.
+///
+/// By latency: the latency (40 bits), the hops (24). Otherwise: the channels between groups (16 bits), the hops (24), the channels outside nodes (24).
+pub(super) struct PathCosts<'a> {
+    network: &'a Network,
+    metric: Metric,
+    group: Option<&'a [u32]>,
+    node: Option<&'a [u32]>,
+}
+
+/// Bits of each of the two lower sums.
+const SUM_BITS: u32 = 24;
+
+impl<'a> PathCosts<'a> {
+    /// With `by_group` channels between groups count first, unless latencies do.
+    pub(super) fn new(network: &'a Network, metric: Metric, by_group: bool) -> Self {
+        let labels = network.labels();
+        let group = labels.router("group").filter(|_| by_group);
+        let node = labels.router(NODE_LABEL).filter(|_| metric == Metric::InnerFirst);
+        Self { network, metric, group, node }
+    }
+
+    /// The cost of a channel.
+    pub(super) fn of(&self, edge: &Edge) -> u64 {
+        if self.metric == Metric::Latency {
+            return u64::from(self.network.link(edge.channel).latency) << SUM_BITS | 1;
+        }
+        let ends = |column: &[u32]| (column[edge.from.index()], column[edge.to.index()]);
+        let leaves_group = self.group.map(ends).is_some_and(|(from, to)| from != to);
+        let is_outside = self.node.map(ends).is_some_and(|(from, to)| from != to || from == NO_NODE);
+        u64::from(leaves_group) << (2 * SUM_BITS) | 1 << SUM_BITS | u64::from(is_outside)
+    }
+
+    /// The hops of a path of this cost.
+    pub(super) fn hops(&self, cost: u64) -> u32 {
+        let low = if self.metric == Metric::Latency { cost } else { cost >> SUM_BITS };
+        (low & ((1 << SUM_BITS) - 1)) as u32
+    }
+}
 
 /// Which of several shortest paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -104,17 +150,9 @@ impl Shortest {
 
     /// As [`Self::find`], by a search from each target.
     pub(super) fn search(network: &Network, metric: Metric, targets: &[Vec<u32>], keep_hops: bool) -> Result<Self, (TerminalId, usize)> {
-        let group = network.labels().router("group");
-        let cost = |edge: &Edge| {
-            let leaves_group = group.is_some_and(|group| group[edge.from.index()] != group[edge.to.index()]);
-            let first = match metric {
-                Metric::Hops => u32::from(leaves_group),
-                Metric::Latency => network.link(edge.channel).latency,
-            };
-            u64::from(first) << HOPS.count_ones() | 1
-        };
+        let costs = PathCosts::new(network, metric, true);
         let edges = edges(network);
-        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, cost(edge))).collect();
+        let arcs: Vec<_> = edges.iter().map(|edge| (edge.from.0, edge.to.0, costs.of(edge))).collect();
         let routers = network.router_count() as usize;
         let incoming = Arcs::new(routers, &arcs);
         let mut by_router: Vec<Vec<usize>> = vec![Vec::new(); routers];
@@ -130,7 +168,7 @@ impl Shortest {
             if let Some(cut_off) = sources.iter().position(|router| distance[router.index()] == u64::MAX) {
                 return Err((TerminalId(cut_off as u32), column));
             }
-            diameter = sources.iter().map(|router| (distance[router.index()] & HOPS) as u32).fold(diameter, u32::max);
+            diameter = sources.iter().map(|router| costs.hops(distance[router.index()])).fold(diameter, u32::max);
             for (router, out) in by_router.iter().enumerate() {
                 ports.clear();
                 let best = |&&index: &&usize| {
@@ -140,7 +178,7 @@ impl Shortest {
                 ports.extend(out.iter().filter(best).map(|&index| edges[index].port));
                 table.set(router, column, &ports);
                 if let Some(hops) = &mut hops {
-                    hops.set(router, column, (distance[router] & HOPS).min(u16::MAX.into()) as u32);
+                    hops.set(router, column, costs.hops(distance[router]).min(u16::MAX.into()));
                 }
             }
         }

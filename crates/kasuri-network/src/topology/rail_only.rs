@@ -1,9 +1,11 @@
 //! Rail-only: high-bandwidth domains joined by rails alone.
 
+use super::rail_optimised::nodes_of_routers;
 use super::{BuildContext, Topology, sizes};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
+use crate::routing::minimal::NODE_LABEL;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,7 +15,7 @@ use serde::Deserialize;
 ///
 /// With `channel_latency` a list of two numbers the first is that of the links within domains, the second that of the rails.
 ///
-/// Labels: routers `role` (0 GPU, 1 switch of a domain, 2 rail switch); attributes `rail_only` = [domains, gpus], `terminal_digits`,
+/// Labels: routers `role` (0 GPU, 1 switch of a domain, 2 rail switch), `node` (the domain); attributes `rail_only` = [domains, gpus], `terminal_digits`,
 /// `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +54,7 @@ impl Topology for RailOnly {
             builder.add_link((RouterId(gpu), 1), (RouterId(terminals + domain), rail as Port), context.channels.link(0));
             builder.add_link((RouterId(gpu), 2), (RouterId(terminals + domains + rail), domain as Port), context.channels.link(1));
         }
+        builder.label_routers(NODE_LABEL, nodes_of_routers(terminals, gpus, kind_of.len()));
         builder.label_routers("role", kind_of);
         builder.set_attribute("rail_only", vec![domains, gpus]);
         let digits: Vec<u32> = [gpus, domains].into_iter().filter(|&radix| radix > 1).collect();

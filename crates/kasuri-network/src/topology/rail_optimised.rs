@@ -5,6 +5,7 @@ use super::{BuildContext, Topology, sizes};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
+use crate::routing::minimal::{NO_NODE, NODE_LABEL};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,7 +22,7 @@ use serde::Deserialize;
 ///
 /// With `channel_latency` or `channel_period` a list of three numbers they are those of the links to leaves from GPUs, from leaves to spines, and within a node.
 ///
-/// Labels: routers `role` (0 GPU, 1 switch of a node, 2 leaf, 3 spine) and, without `hb`, `level`; attributes `rail_optimised` = [units, nodes,
+/// Labels: routers `role` (0 GPU, 1 switch of a node, 2 leaf, 3 spine), without `hb` `level` and with it `node`; attributes `rail_optimised` = [units, nodes,
 /// gpus, spines, trunk, hb], `terminal_digits`, `hops_per_class`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +113,8 @@ impl Topology for RailOptimised {
         }
         if !hb {
             builder.label_routers("level", kind_of.iter().map(|kind| kind - 1).collect());
+        } else {
+            builder.label_routers(NODE_LABEL, nodes_of_routers(terminals, gpus, kind_of.len()));
         }
         builder.label_routers("role", kind_of);
         builder.set_attribute("rail_optimised", vec![units, nodes, gpus, spines, trunk, u32::from(hb)]);
@@ -121,6 +124,13 @@ impl Topology for RailOptimised {
         builder.set_attribute("hops_per_class", vec![2]);
         builder.finish()
     }
+}
+
+/// The label `node` of routers of which the first are GPUs, those of a node one after the other, the next the switches in nodes.
+pub(super) fn nodes_of_routers(terminals: u32, gpus: u32, routers: usize) -> Vec<u32> {
+    let mut nodes: Vec<u32> = (0..terminals).map(|gpu| gpu / gpus).chain(0..terminals / gpus).collect();
+    nodes.resize(routers, NO_NODE);
+    nodes
 }
 
 impl RailOptimised {

@@ -216,6 +216,9 @@ fn gpus_of_simai_reach_each_other_by_switches_alone() {
             );
         }
     }
+    // GPUs and the NVSwitch of a server are one node, in which routings keep what stays in it; leaves and spines are in none.
+    let nodes: Vec<u32> = (0..32).map(|gpu| gpu / 8).chain(0..4).chain([u32::MAX; 12]).collect();
+    assert_eq!(network.labels().router("node"), Some(&nodes[..]));
     // Every spine uses its link to every leaf.
     assert_eq!(spines.len(), 4 * 8, "{spines:?}");
     // Of the 84 routes to the GPUs of a leaf that come by spines each spine would bring 21.

@@ -86,3 +86,27 @@ fn no_engine_ends_before_the_bound() {
         }
     }
 }
+
+/// Eight GPUs of one node send 10 Mbyte to each of the others: 70 Mbyte at the 450 Gbyte/s of the node's switch take 155.6 us, however the cables to
+/// the leaves are laid, by `ecmp` and by `minimal`. By hops alone half of the pairs would go by a leaf at a ninth of the rate.
+#[test]
+fn traffic_within_a_node_keeps_to_its_switch() {
+    let completion_us = |wiring: &str, routing: &str| {
+        let text = format!(
+            "[network]\ntopology = \"rail-optimised\"\nunits = 1\nnodes = 8\ngpus = 8\nspines = 8\nhb = true\nwiring = \"{wiring}\"\nflit_bytes = 256\n\
+             rate = [\"400 Gbit/s\", \"400 Gbit/s\", \"3600 Gbit/s\"]\nlatency = [\"600 ns\", \"600 ns\", \"200 ns\"]\n[routing]\n{routing}\n\
+             [workload]\ncollective = \"alltoall\"\nmessage_bytes = 10_000_000\nranks = 8\n[measure]\nmax_cycles = 100_000_000\n"
+        );
+        let document = Document::parse("a.toml", &text).unwrap();
+        let study = document.study(&document.points().unwrap()[0], &One(String::new())).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        run(&FlowEngine, &study).1 * study.scenario.units.cycle_ns.unwrap() / 1000.0
+    };
+    let routings =
+        ["ecmp\"", "ecmp\"\nweights = \"capacity\"", "ecmp\"\nmetric = \"latency\"", "minimal\"", "minimal\"\nmetric = \"latency\""];
+    for (wiring, routing) in ["rails", "nodes"].into_iter().flat_map(|wiring| routings.map(|routing| (wiring, routing))) {
+        let found = completion_us(wiring, &format!("algorithm = \"{routing}"));
+        // Two links of 200 ns and three routers come to the last byte.
+        assert!((155.6..156.1).contains(&found), "{wiring}, {routing}: {found} us");
+    }
+    assert!(completion_us("nodes", "algorithm = \"ecmp\"\nmetric = \"hops\"") > 1000.0);
+}

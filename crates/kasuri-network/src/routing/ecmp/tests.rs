@@ -229,3 +229,76 @@ fn parameters_out_of_range_are_told() {
         assert!(error.starts_with(expected), "{error}");
     }
 }
+
+/// The terminals' pairs of `network` in one node, each with the routers that packets may come through by a routing.
+fn within_nodes(network: &Arc<Network>, routing: &dyn Routing, gpus: u32) -> Vec<(u32, u32, BTreeSet<u32>)> {
+    let mut walker = Walker::new(network, routing, VirtualChannels { begin: 0, end: 4 });
+    let mut found = Vec::new();
+    for to in 0..network.terminal_count() {
+        for from in (to / gpus * gpus..(to / gpus + 1) * gpus).filter(|&from| from != to) {
+            let mut routes = Routes::default();
+            walker.walk(TerminalId(to), &mut routes).unwrap();
+            let (mut reached, mut queue) = (BTreeSet::new(), vec![network.injection_port(TerminalId(from)).0.0]);
+            while let Some(router) = queue.pop() {
+                if reached.insert(router) {
+                    let places = routes.places.iter().zip(0..).filter(|(place, _)| place.hop.router.0 == router);
+                    let steps = places.flat_map(|(_, place)| routes.steps_of(place));
+                    queue.extend(steps.filter_map(|step| match network.destination(step.channel) {
+                        Endpoint::Router(next, _) => Some(next.0),
+                        Endpoint::Terminal(_) => None,
+                    }));
+                }
+            }
+            found.push((from, to, reached));
+        }
+    }
+    found
+}
+
+/// Where the GPUs of a node share a leaf, two links lead to each other by the leaf and by the node's own switch alike. Unless told to look at
+/// hops alone, routings take the node's own: a packet meets the two GPUs and that switch, whose number follows from the topology's text.
+#[test]
+fn packets_within_a_node_stay_inside() {
+    for (units, nodes, gpus, spines, wiring) in [(1, 4, 4, 2, "nodes"), (2, 4, 2, 3, "nodes"), (2, 2, 3, 1, "rails"), (1, 2, 2, 1, "nodes")]
+    {
+        let text = format!("units = {units}\nnodes = {nodes}\ngpus = {gpus}\nspines = {spines}\nhb = true\nwiring = \"{wiring}\"");
+        let topology: crate::topology::rail_optimised::RailOptimised = toml::from_str(&text).unwrap();
+        let network = Arc::new(topology.build(&CONTEXT(&ChannelParameters::default())).unwrap());
+        let minimal = |parameters: &str| toml::from_str::<crate::routing::minimal::Minimal>(parameters).unwrap().compile(&network).unwrap();
+        let terminals = units * nodes * gpus;
+        let inside = [
+            ecmp("").compile(&network).unwrap(),
+            ecmp("policy = \"random\"\nweights = \"capacity\"").compile(&network).unwrap(),
+            minimal(""),
+        ];
+        for routing in &inside {
+            for (from, to, reached) in within_nodes(&network, &**routing, gpus) {
+                assert_eq!(reached, BTreeSet::from([from, to, terminals + to / gpus]), "{text}");
+            }
+        }
+        for routing in [ecmp("policy = \"random\"\nmetric = \"hops\"").compile(&network).unwrap(), minimal("metric = \"hops\"")] {
+            let leaves_node = within_nodes(&network, &*routing, gpus).iter().any(|(.., reached)| reached.len() > 3);
+            assert_eq!(leaves_node, wiring == "nodes", "{text}");
+        }
+    }
+}
+
+/// Two paths of two channels each, of which one has the larger latency: by hops both are taken, by latency the shorter one.
+#[test]
+fn latency_makes_paths_unequal() {
+    let mut builder = crate::network::NetworkBuilder::new("square");
+    (0..4).for_each(|_| assert!(builder.add_router(3).is_ok()));
+    for (from, to, latency) in [((0, 0), (1, 0), 1), ((0, 1), (2, 0), 2), ((1, 1), (3, 0), 1), ((2, 1), (3, 1), 1)] {
+        let link = crate::network::Link { latency, period: 1 };
+        builder.add_link((RouterId(from.0), from.1), (RouterId(to.0), to.1), link);
+    }
+    for router in 0..4 {
+        builder.add_terminal(RouterId(router), 2, crate::network::Link::default());
+    }
+    let network = Arc::new(builder.finish().unwrap());
+    let first_hops = |metric: &str| {
+        let routing = ecmp(&format!("policy = \"round-robin\"\nmetric = \"{metric}\"")).compile(&network).unwrap();
+        (0..64).map(|serial| routers_of(&network, &*routing, serial)[1]).collect::<BTreeSet<u32>>()
+    };
+    assert_eq!([first_hops("hops"), first_hops("inner-first"), first_hops("latency")], [[1, 2].into(), [1, 2].into(), [1].into()]);
+}
