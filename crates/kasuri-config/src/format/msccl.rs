@@ -1,17 +1,21 @@
 //! MSCCL algorithms (`.xml`): what the threadblocks of each GPU do step by step. Reader and writer; [`check`] proves what one does.
 //!
 //! Source: the schedulers and tools of Azure/msccl-scheduler (a0bfca14a) and microsoft/msccl-tools (030a750fc); Cai et al.,
-//! Synthesizing Optimal Collective Algorithms, PPoPP 2021.
+//! Synthesizing Optimal Collective Algorithms, PPoPP 2021. What MSCCL itself takes: `loader.rs`.
 
 mod check;
 mod compose;
+mod loader;
 
 pub use check::{Checked, check};
 pub use compose::compose;
+pub use loader::as_run;
 
 use super::xml::{self, Xml};
 use super::{FormatError, short};
 use roxmltree::Node;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 /// An algorithm.
@@ -37,6 +41,8 @@ pub struct Algorithm {
     pub max_bytes: u64,
     /// The GPUs, by number.
     pub gpus: Vec<Gpu>,
+    /// Elements of the file that were passed over, each kind once.
+    pub notes: Vec<String>,
 }
 
 /// What an algorithm computes.
@@ -224,10 +230,11 @@ const MAX_CHUNKS: u64 = 1 << 20;
 /// No XML, an attribute that is missing or wrong, numbers that do not count up; with the line.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Algorithm, FormatError> {
     let document = xml::document(name, bytes)?;
-    Reader(Xml { name, document: &document }).algorithm()
+    Reader(Xml { name, document: &document }, RefCell::default()).algorithm()
 }
 
-struct Reader<'a>(Xml<'a>);
+/// A document, and by the element that was passed over and the one in which it is: how many there are, and the first one's line.
+struct Reader<'a>(Xml<'a>, RefCell<BTreeMap<(&'a str, &'a str), (u32, usize)>>);
 
 impl<'a> Reader<'a> {
     fn number(&self, node: Node<'a, 'a>, key: &str, most: u64) -> Result<u64, FormatError> {
@@ -248,20 +255,28 @@ impl<'a> Reader<'a> {
         if self.0.needed(node, key)?.trim() == "-1" { Ok(None) } else { Ok(Some(self.number(node, key, most)? as u32)) }
     }
 
-    fn children(&self, node: Node<'a, 'a>, tag: &str) -> Result<Vec<Node<'a, 'a>>, FormatError> {
-        let elements: Vec<_> = node.children().filter(Node::is_element).collect();
-        match elements.iter().find(|child| child.tag_name().name() != tag) {
-            None => Ok(elements),
-            Some(other) => {
-                let problem = format!("<{}> stands in <{}>; there may be <{tag}> only", other.tag_name().name(), node.tag_name().name());
-                Err(self.0.error(*other, problem))
-            }
+    /// The children of this name. MSCCL's loader passes over others, and so is done here, with a note.
+    fn children(&self, node: Node<'a, 'a>, tag: &str) -> Vec<Node<'a, 'a>> {
+        let (found, others): (Vec<_>, Vec<_>) = node.children().filter(Node::is_element).partition(|child| child.tag_name().name() == tag);
+        for other in others {
+            let mut passed_over = self.1.borrow_mut();
+            let known = passed_over.entry((other.tag_name().name(), node.tag_name().name())).or_insert((0, self.0.line(other)));
+            known.0 += 1;
         }
+        found
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let note = |(&(name, parent), &(count, line)): (&(&str, &str), &(u32, usize))| {
+            let elements = if count == 1 { "element" } else { "elements" };
+            format!("{}:{line}: {count} {elements} <{}> in <{parent}> passed over, as by MSCCL's loader", self.0.name, short(name))
+        };
+        self.1.borrow().iter().map(note).collect()
     }
 
     /// Children whose numbers in this attribute are 0, 1, 2, … in any order, in that order.
     fn numbered(&self, node: Node<'a, 'a>, tag: &str, key: &str) -> Result<Vec<Node<'a, 'a>>, FormatError> {
-        let elements = self.children(node, tag)?;
+        let elements = self.children(node, tag);
         let mut found: Vec<Option<Node<'a, 'a>>> = vec![None; elements.len()];
         for &element in &elements {
             let number = self.number(element, key, u64::from(u32::MAX))? as usize;
@@ -298,8 +313,11 @@ impl<'a> Reader<'a> {
         if gpus.len() as u64 != self.number(node, "ngpus", u64::from(u32::MAX))? || gpus.is_empty() {
             return Err(self.0.error(node, format!("ngpus is {}, but there are {} <gpu>", self.0.needed(node, "ngpus")?, gpus.len())));
         }
+        if let Some(threads) = self.optional(node, "nthreads", u64::from(u32::MAX))?.filter(|threads| !threads.is_multiple_of(32)) {
+            return Err(self.0.error(node, format!("nthreads is {threads}; it must be a multiple of 32")));
+        }
         let count = gpus.len() as u32;
-        Ok(Algorithm {
+        let mut algorithm = Algorithm {
             name: self.0.needed(node, "name")?.to_owned(),
             protocol: protocol.to_owned(),
             channels: self.number(node, "nchannels", MAX_CHUNKS)? as u32,
@@ -310,7 +328,10 @@ impl<'a> Reader<'a> {
             min_bytes: self.optional(node, "minBytes", u64::MAX)?.unwrap_or(0),
             max_bytes: self.optional(node, "maxBytes", u64::MAX)?.unwrap_or(0),
             gpus: gpus.into_iter().map(|gpu| self.gpu(gpu, count)).collect::<Result<_, _>>()?,
-        })
+            notes: Vec::new(),
+        };
+        algorithm.notes = self.notes();
+        Ok(algorithm)
     }
 
     fn gpu(&self, node: Node<'a, 'a>, gpus: u32) -> Result<Gpu, FormatError> {
@@ -330,7 +351,14 @@ impl<'a> Reader<'a> {
             channel: self.number(node, "chan", MAX_CHUNKS)? as u32,
             steps: Vec::new(),
         };
-        for step in self.numbered(node, "step", "s")? {
+        for (place, step) in self.children(node, "step").into_iter().enumerate() {
+            if self.number(step, "s", u64::from(u32::MAX))? != place as u64 {
+                let problem = format!(
+                    "s of <step> is {}; MSCCL runs steps in the order of the file, in which this is step {place}",
+                    self.0.needed(step, "s")?
+                );
+                return Err(self.0.error(step, problem));
+            }
             let read = self.step(step)?;
             for (needed, peer, key) in [(read.kind.sends(), block.send, "send"), (read.kind.receives(), block.receive, "recv")] {
                 if needed && peer.is_none() {
@@ -349,20 +377,20 @@ impl<'a> Reader<'a> {
             self.0.error(node, format!("type is `{}`; it must be one of {known}", short(kind)))
         })?;
         let most = u64::from(u32::MAX);
-        let place = |buffer: &str, offset: &str| {
+        let place = |buffer: &str, offset: &str, is_used: bool| {
             let name = self.0.needed(node, buffer)?;
             let found = Buffer::ALL.into_iter().find(|buffer| buffer.name() == name);
             let buffer = found.ok_or_else(|| self.0.error(node, format!("{buffer} is `{}`; it must be i, o or s", short(name))))?;
             let text = self.0.needed(node, offset)?;
-            // A step that only waits has no offsets.
-            let offset = if kind == StepKind::Nothing && text == "-1" { 0 } else { self.number(node, offset, most)? };
+            // A step has no offset of what it does not use.
+            let offset = if !is_used && text.trim() == "-1" { 0 } else { self.number(node, offset, most)? };
             Ok(Place { buffer, offset: offset as u32 })
         };
         let waits_for = self.or_none(node, "depid", most)?.zip(self.or_none(node, "deps", most)?);
         Ok(Step {
             kind,
-            source: place("srcbuf", "srcoff")?,
-            destination: place("dstbuf", "dstoff")?,
+            source: place("srcbuf", "srcoff", kind.reads())?,
+            destination: place("dstbuf", "dstoff", kind.writes())?,
             count: self.number(node, "cnt", MAX_CHUNKS)? as u32,
             waits_for,
             has_dependents: self.number(node, "hasdep", 1)? == 1,
@@ -370,7 +398,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes an algorithm with all attributes that the scheduler needs. Reading the text gives the same algorithm.
+/// Writes an algorithm with all attributes that the scheduler needs. Reading the text gives the same algorithm, without notes.
 pub fn write(algorithm: &Algorithm) -> String {
     let none = |number: Option<u32>| number.map_or("-1".to_owned(), |number| number.to_string());
     let mut text = format!(

@@ -4,7 +4,7 @@ use super::{Exit, Failure};
 use crate::input::{MAX_TEXT_BYTES, read_gzipped_at_most};
 use clap::{Args, Subcommand};
 use kasuri_config::format::msccl;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -15,12 +15,12 @@ pub(super) struct Algorithm {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Proves that every block of the result holds what it should, exactly once, however the threadblocks are interleaved
+    /// Proves that MSCCL runs it, and that every block of the result holds what it should, exactly once, however the threadblocks are interleaved
     Check {
         /// The algorithm
         file: PathBuf,
     },
-    /// Prints the algorithm with all attributes that MSCCL's scheduler needs
+    /// Prints the algorithm, if MSCCL runs it, with all attributes that its scheduler needs
     Write {
         /// The algorithm
         file: PathBuf,
@@ -41,7 +41,11 @@ impl Algorithm {
                     checked.blocks, checked.steps, checked.sends, checked.chunks_sent, checked.slots
                 )?;
             }
-            Action::Write { file } => write!(out, "{}", msccl::write(&read(file)?))?,
+            Action::Write { file } => {
+                let algorithm = read(file)?;
+                msccl::as_run(&algorithm).map_err(|problem| Failure::Input(format!("{}: {problem}", file.display())))?;
+                write!(out, "{}", msccl::write(&algorithm))?;
+            }
         }
         Ok(Exit::DONE)
     }
@@ -50,5 +54,7 @@ impl Algorithm {
 fn read(path: &Path) -> Result<msccl::Algorithm, Failure> {
     let name = path.display().to_string();
     let bytes = read_gzipped_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
-    msccl::parse(&name, &bytes).map_err(|error| Failure::Input(error.to_string()))
+    let algorithm = msccl::parse(&name, &bytes).map_err(|error| Failure::Input(error.to_string()))?;
+    algorithm.notes.iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
+    Ok(algorithm)
 }

@@ -4,6 +4,7 @@
 //! depend on how they are interleaved (Kahn 1974; bounded connections: Parks 1995). What a chunk holds does not either if any two accesses
 //! to it of which one writes are ordered by steps, messages or dependencies; vector clocks say whether they are.
 
+use super::loader::as_run;
 use super::{Algorithm, Buffer, Collective, Place, Step, StepKind, ThreadBlock};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -27,10 +28,10 @@ pub struct Checked {
 const SLOTS: usize = 8;
 /// Clock values that a check may keep.
 const MAX_CLOCKS: usize = 1 << 27;
-/// Chunks that all steps together may touch.
-const MAX_WORK: u64 = 1 << 27;
+/// Parts of values that a check may add up and hand on, in all its runs.
+const MAX_WORK: usize = 1 << 26;
 
-/// Proves the postcondition of an algorithm, in each place in which it may work.
+/// Proves that MSCCL takes an algorithm, and its postcondition, in each place in which it may work.
 ///
 /// # Errors
 /// A sentence about the first thing that is wrong: with the GPU, threadblock and step, or the block of the output and what it holds.
@@ -46,13 +47,11 @@ pub fn check(algorithm: &Algorithm) -> Result<Checked, String> {
     if is_divided && !algorithm.chunks.is_multiple_of(gpus) {
         return Err(format!("nchunksperloop is {}; it must be a multiple of the {gpus} GPUs", algorithm.chunks));
     }
-    if steps().map(|step| u64::from(step.count)).sum::<u64>() > MAX_WORK {
-        return Err(format!("has steps of more than {MAX_WORK} chunks in all, which is too large to check"));
-    }
-    let mut slots = 0;
+    let run = as_run(algorithm)?;
+    let (mut slots, mut work) = (0, 0);
     for (allowed, in_place) in [(algorithm.in_place, true), (algorithm.out_of_place, false)] {
         if allowed {
-            slots = slots.max(check_place(algorithm, in_place)?);
+            slots = slots.max(check_place(&run, in_place, &mut work)?);
         }
     }
     if slots == 0 {
@@ -69,10 +68,12 @@ pub fn check(algorithm: &Algorithm) -> Result<Checked, String> {
 }
 
 /// The messages of a connection that are needed at once.
-fn check_place(algorithm: &Algorithm, in_place: bool) -> Result<usize, String> {
+fn check_place(algorithm: &Algorithm, in_place: bool, work: &mut usize) -> Result<usize, String> {
     for slots in 1..=SLOTS {
         let mut run = Run::new(algorithm, in_place, slots)?;
+        run.work = *work;
         run.run()?;
+        *work = run.work;
         match run.stuck() {
             None => {
                 run.check_left_over()?;
@@ -137,6 +138,8 @@ struct Run<'a> {
     kept: BTreeMap<(usize, u32), Option<Clock>>,
     /// The first accesses whose order nothing says. A wrong result counts more: it names the block.
     race: Option<String>,
+    /// Parts of values that have been added up and handed on.
+    work: usize,
 }
 
 impl<'a> Run<'a> {
@@ -161,6 +164,7 @@ impl<'a> Run<'a> {
             clocks: Vec::new(),
             kept: BTreeMap::new(),
             race: None,
+            work: 0,
         };
         run.connect()?;
         run.find_dependencies()?;
@@ -280,6 +284,7 @@ impl<'a> Run<'a> {
             }
             join(&mut self.clocks[process], &message.clock);
         }
+        self.check_overlap(process, step)?;
         let mut passed = Vec::with_capacity(step.count as usize);
         for chunk in 0..step.count {
             let received = message.as_ref().map(|message| message.values[chunk as usize].clone());
@@ -296,6 +301,26 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Refuses a step whose chunks of origin and of destination are partly the same: MSCCL's threads work on all of them side by side. Where they
+    /// are the same ones each thread writes what it has read.
+    fn check_overlap(&self, process: usize, step: &Step) -> Result<(), String> {
+        if !(step.kind.reads() && step.kind.writes()) {
+            return Ok(());
+        }
+        let gpu = self.processes[process].gpu;
+        let [from, to] = [step.source, step.destination].map(|place| self.shared(gpu, place));
+        let distance = from.2.abs_diff(to.2);
+        if from.1 != to.1 || distance == 0 || distance >= step.count {
+            return Ok(());
+        }
+        let (name, count) = (self.name(process), step.count);
+        let (source, destination) = (step.source, step.destination);
+        Err(format!(
+            "{name}: the {count} chunks from {source} and the {count} from {destination} overlap; MSCCL works on all of them at once, so that what arrives \
+             is not defined"
+        ))
+    }
+
     /// What a step does with one of its chunks; what it passes on.
     fn chunk(&mut self, process: usize, step: &Step, chunk: u32, received: Option<Value>) -> Result<Value, String> {
         let at = |place: Place| Place { offset: place.offset.saturating_add(chunk), ..place };
@@ -310,6 +335,10 @@ impl<'a> Run<'a> {
         }
         if step.kind.writes() {
             self.write(process, at(step.destination), value.clone())?;
+        }
+        self.work += 1 + value.len();
+        if self.work > MAX_WORK {
+            return Err(format!("needs more than {MAX_WORK} steps of adding and copying to be checked, which is too many"));
         }
         Ok(value)
     }
@@ -337,8 +366,8 @@ impl<'a> Run<'a> {
         let part = gpu * (self.algorithm.chunks / self.algorithm.gpus.len() as u32);
         let (buffer, offset) = match (place.buffer, self.algorithm.collective) {
             (buffer, _) if !self.in_place => (buffer, place.offset),
-            (Buffer::Input, Collective::AllGather) => (Buffer::Output, part + place.offset),
-            (Buffer::Output, Collective::ReduceScatter) => (Buffer::Input, part + place.offset),
+            (Buffer::Input, Collective::AllGather) => (Buffer::Output, part.saturating_add(place.offset)),
+            (Buffer::Output, Collective::ReduceScatter) => (Buffer::Input, part.saturating_add(place.offset)),
             (Buffer::Output, Collective::AllReduce | Collective::AllToAll | Collective::Broadcast) => (Buffer::Input, place.offset),
             (buffer, _) => (buffer, place.offset),
         };

@@ -5,15 +5,16 @@
 //! steps of other threadblocks that wrote what it reads or overwrites, or read what it overwrites; several of them by steps that do
 //! nothing else.
 
+use super::loader::{MAX_BLOCKS_PER_CHANNEL, MAX_COUNT, as_run};
 use super::{Algorithm, Buffer, Collective, Gpu, Place, Step, StepKind, ThreadBlock};
 use kasuri_workload::collective::{self, Block, Parameters};
 use kasuri_workload::schedule::arranged::{Effect, follow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes an algorithm of a collective: `operation` is `allreduce`, `allgather`, `reducescatter` or `broadcast`.
 ///
 /// # Errors
-/// Another operation, or a collective that does not do what the operation promises.
+/// Another operation, a collective that does not do what the operation promises, or one that is too large for MSCCL.
 pub fn compose(
     name: &str,
     operation: &'static str,
@@ -38,6 +39,8 @@ pub fn compose(
     })?;
     let offset = |block: &Block| if operation == "allgather" { block.origin } else { block.part };
     let mut gpus: Vec<Composer> = (0..ranks).map(|_| Composer::new(buffer)).collect();
+    let channels = channels(collective, ranks);
+    let channel = |from: u32, to: u32| channels.get(&((to + ranks - from) % ranks)).copied().unwrap_or(0);
     for round in 0..collective.rounds() {
         let messages: Vec<(u32, u32, Vec<Run>)> = (0..ranks)
             .filter_map(|rank| {
@@ -49,17 +52,17 @@ pub fn compose(
             .collect();
         // What is sent in a round was there before it.
         for (rank, peer, runs) in &messages {
-            runs.iter().for_each(|run| gpus[*rank as usize].send(*peer, *run));
+            runs.iter().for_each(|run| gpus[*rank as usize].send(*peer, channel(*rank, *peer), *run));
         }
         for (rank, peer, runs) in &messages {
-            runs.iter().for_each(|run| gpus[*peer as usize].receive(*rank, *run));
+            runs.iter().for_each(|run| gpus[*peer as usize].receive(*rank, channel(*rank, *peer), *run));
         }
     }
     let gpus = gpus.into_iter().map(|gpu| Gpu { chunks: [chunks[0], chunks[1], 0], blocks: gpu.finish() }).collect();
-    Ok(Algorithm {
+    let algorithm = Algorithm {
         name: name.to_owned(),
         protocol: "Simple".to_owned(),
-        channels: 1,
+        channels: channels.values().max().map_or(1, |last| last + 1),
         chunks: chunks[0].max(chunks[1]),
         collective: kind,
         in_place: true,
@@ -67,10 +70,22 @@ pub fn compose(
         min_bytes: 0,
         max_bytes: 0,
         gpus,
-    })
+        notes: Vec::new(),
+    };
+    as_run(&algorithm).map_err(|problem| format!("MSCCL does not take this algorithm: {problem}"))?;
+    Ok(algorithm)
 }
 
-/// Chunks that follow each other and meet the same fate at the receiver.
+/// By how far a message goes (receiver less sender, modulo ranks) its channel: at both ends of a connection the same, and on none more
+/// threadblocks of a GPU than it may have.
+fn channels(collective: &dyn collective::Collective, ranks: u32) -> BTreeMap<u32, u32> {
+    let rounds = (0..collective.rounds()).flat_map(|round| (0..ranks).map(move |rank| (round, rank)));
+    let distance = |(round, rank)| Some((collective.send(rank, round)?.peer + ranks - rank) % ranks);
+    let distances: BTreeSet<u32> = rounds.filter_map(distance).collect();
+    (0..).zip(distances).map(|(place, distance)| (distance, place / MAX_BLOCKS_PER_CHANNEL)).collect()
+}
+
+/// Chunks that follow each other and meet the same fate at the receiver, as many as a step may have.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: u32,
@@ -81,7 +96,7 @@ struct Run {
 fn runs(chunks: impl Iterator<Item = (u32, Effect)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (chunk, effect) in chunks {
-        match runs.last_mut().filter(|run| run.first + run.count == chunk && run.effect == effect) {
+        match runs.last_mut().filter(|run| run.first + run.count == chunk && run.effect == effect && run.count < MAX_COUNT) {
             Some(run) => run.count += 1,
             None => runs.push(Run { first: chunk, count: 1, effect }),
         }
@@ -117,11 +132,11 @@ impl Composer {
         }
     }
 
-    fn send(&mut self, to: u32, run: Run) {
+    fn send(&mut self, to: u32, channel: u32, run: Run) {
         let next = self.blocks.len() as u32;
         let block = *self.sends.entry(to).or_insert(next);
         if block == next {
-            self.blocks.push(ThreadBlock { send: Some(to), receive: None, channel: 0, steps: Vec::new() });
+            self.blocks.push(ThreadBlock { send: Some(to), receive: None, channel, steps: Vec::new() });
         }
         let waits = (run.first..run.first + run.count).filter_map(|chunk| self.written.get(&chunk).copied()).collect();
         let at = self.add(block, StepKind::Send, run, waits);
@@ -130,11 +145,11 @@ impl Composer {
         }
     }
 
-    fn receive(&mut self, from: u32, run: Run) {
+    fn receive(&mut self, from: u32, channel: u32, run: Run) {
         let next = self.blocks.len() as u32;
         let block = *self.receives.entry(from).or_insert(next);
         if block == next {
-            self.blocks.push(ThreadBlock { send: None, receive: Some(from), channel: 0, steps: Vec::new() });
+            self.blocks.push(ThreadBlock { send: None, receive: Some(from), channel, steps: Vec::new() });
         }
         let mut waits = Vec::new();
         for chunk in run.first..run.first + run.count {
