@@ -21,9 +21,9 @@ from matplotlib.figure import Figure
 
 import kasuri
 import pictures
-import synthetic
 from kasuri import plot
 from kasuri.plot import asked, style
+from kasuri.plot.__main__ import main
 from kasuri.report import sections
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,24 +230,49 @@ def pieces(ax: Axes) -> list[list[float]]:
     return found
 
 
+SMALL_SWEEP = """\
+[network]
+topology = "mesh"
+dimensions = [4, 4]
+
+[routing]
+algorithm = "dimension-order"
+
+[traffic]
+packet_flits = 1
+
+[measure]
+warmup = 50
+cycles = 200
+
+[sweep]
+"traffic.pattern" = ["uniform", "tornado"]
+"traffic.load" = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+"""
+
+
 def incomplete(folder: Path, missing: set[float]) -> kasuri.Results:
-    """A folder in which runs at some loads of one pattern are missing."""
-    synthetic.folder(folder, interrupted=True)
-    for file in (folder / "runs").glob("*.json"):
-        row = json.loads(file.read_text())
+    """A folder of a sweep that was interrupted: runs at some loads of one pattern are missing."""
+    file = folder.with_suffix(".toml")
+    file.write_text(SMALL_SWEEP)
+    for row in kasuri.run(file, out=folder):
         if row["traffic.pattern"] == "uniform" and row["traffic.load"] in missing:
-            file.unlink()
+            (folder / "runs" / f"{row['key']}.json").unlink()
+    (folder / "runs.json").unlink()
     return kasuri.read(folder)
 
 
-def test_no_line_crosses_a_run_that_is_missing(tmp_path):
+def test_no_line_crosses_a_run_that_is_missing(tmp_path, capsys):
     results = incomplete(tmp_path / "out", {0.15, 0.2})
-    assert results.missing == [{"traffic.pattern": "uniform", "traffic.load": load} for load in (0.15, 0.2)]
+    assert [(run["traffic.pattern"], run["traffic.load"]) for run in results.missing] == [("uniform", 0.15), ("uniform", 0.2)]
     ax = plot.latency_load(results.where(traffic__pattern="uniform"))
-    assert pieces(ax) == [[0.05, 0.1], [0.25, 0.3, 0.35, 0.4]]
+    assert pieces(ax) == [[0.05, 0.1], [0.25, 0.3]]
     assert results.where(traffic__pattern="tornado").missing == []
-    [latency, _] = [drawing.ax for drawing in asked.drawings(results)]
-    assert pieces(latency)[:2] == [[0.05, 0.1], [0.25, 0.3, 0.35, 0.4]]
+    # Two curves, one with a hole.
+    assert sorted(map(len, pieces(plot.latency_load(results)))) == [2, 2, 6]
+    assert "2 planned runs are missing; no line crosses their places." in asked.drawings(results)[0].notes
+    assert main([str(tmp_path / "out"), "--formats", "svg"]) == 0
+    assert "kasuri: missing run: " in capsys.readouterr().err
 
 
 def test_a_whole_folder_misses_nothing(results):

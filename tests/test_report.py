@@ -185,17 +185,6 @@ def test_sweeps_over_drawn_faults_have_percentiles(tmp_path: Path) -> None:
     assert "Over the drawn faults" in page and "<td>109</td>" in page
 
 
-def test_an_incomplete_folder_says_which_runs_are_missing(tmp_path: Path) -> None:
-    folder = synthetic.folder(tmp_path / "x", interrupted=True)
-    assert "planned runs" not in report.write(folder).read_text()
-    for row in synthetic.rows():
-        if row["traffic.load"] == 0.2:
-            (folder / "runs" / f"{row['key']}.json").unlink()
-    page = report.write(folder).read_text()
-    assert "3 of the 27 planned runs are missing" in page
-    assert all(f"traffic.pattern = {pattern}, traffic.load = 0.2" in page for pattern in synthetic.CAPACITY)
-
-
 def test_times_have_the_unit_that_a_reader_expects_and_saturated_runs_no_latency() -> None:
     rows = [{"completion_time_ns": 1e8, "status": "completed"}, {"packet_latency_mean": 5256.0, "status": "saturated"}]
     table = sections.table(kasuri.Results(rows))

@@ -11,6 +11,9 @@ import kasuri
 from kasuri import plot
 from kasuri.plot import asked
 
+#: More missing runs than these are only counted.
+MAX_MISSING = 20
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; give its exit status: 0 done, 2 bad input."""
@@ -22,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = kasuri.read(options.directory)
         results.save_parquet()
         drawings = asked.drawings(results)
+        for run in results.missing[:MAX_MISSING]:
+            print(f"kasuri: missing run: {', '.join(f'{key} = {value}' for key, value in run.items() if key != 'key')}", file=sys.stderr)
+        if len(results.missing) > MAX_MISSING:
+            print(f"kasuri: and {len(results.missing) - MAX_MISSING} more missing runs", file=sys.stderr)
         for drawing in drawings:
             if drawing.ax is None:
                 print(f"kasuri: {drawing.problem}", file=sys.stderr)

@@ -144,7 +144,7 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
         units=units_of(rows, wish.x, wish.y),
         missing=results.missing,
     )
-    notes = _notes(rows, wish, own)
+    notes = _notes(rows, wish, own, len(results.missing))
     found = []
     for number, (values, part) in enumerate(parts, start=1):
         ax = draw(part, inside, view, size=size)
@@ -166,13 +166,16 @@ def _panel_keys(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str
     return list(own)
 
 
-def _notes(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str]) -> tuple[str, ...]:
+def _notes(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str], missing: int) -> tuple[str, ...]:
     notes = []
     if wish.series and own:
         notes.append(f"Also set apart by what the plot does not name: {', '.join(own)}.")
     seeds = {tuple(spots.token(row.get(key)) for key in spots.SEEDS) for row in rows}
     if len(seeds) > 1:
         notes.append(f"Means over {len(seeds)} seeds.")
+    if missing:
+        runs, place = ("run is", "its place") if missing == 1 else ("runs are", "their places")
+        notes.append(f"{missing} planned {runs} missing; no line crosses {place}.")
     return tuple(notes)
 
 

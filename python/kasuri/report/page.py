@@ -48,7 +48,6 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         title=title_of(results),
         folder=directory.name,
         status=sections.status_counts(results),
-        missing=sections.missing(results),
         glance=sections.at_a_glance(results),
         times=sections.times_at_a_glance(results),
         spread=sections.spread_over_faults(results),

@@ -62,8 +62,6 @@ SPREAD_ANSWERS = (
     "static_throughput",
 )
 PERCENTILES = (10, 50, 90)
-#: More missing runs than these are only counted.
-MAX_MISSING = 20
 #: More lines than this are no summary.
 MAX_LINES = 40
 
@@ -89,13 +87,6 @@ def status_counts(results: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]
     found = [str(row.get("status")) for row in results]
     known = [status for status in STATUS_MEANINGS if status in found]
     return [(status, found.count(status)) for status in [*known, *sorted(set(found) - set(known))]]
-
-
-def missing(results: Results) -> dict[str, Any]:
-    """Tell which planned runs are not there."""
-    runs = results.missing
-    points = [", ".join(f"{key} = {shown(value)}" for key, value in run.items()) for run in runs[:MAX_MISSING]]
-    return {"count": len(runs), "planned": len(runs) + len(results), "points": points, "left_out": len(runs) - len(points)}
 
 
 def at_a_glance(results: Results) -> dict[str, Any] | None:
