@@ -155,7 +155,7 @@ def test_what_cannot_be_drawn_is_refused_with_its_keys(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"x": "traffic.laod", "y": LATENCY}, "plot 1: no column `traffic.laod`; there are traffic.load"),
+        ({"x": "traffic.laod", "y": LATENCY}, "plot 1: no column `traffic.laod`; did you mean `traffic.load`?"),
         ({"x": "traffic.load", "y": "status"}, "plot 1: no run has a number in `status`"),
         ({"x": "traffic.load", "y": LATENCY, "series": "router.vcs"}, "plot 1: no column `router.vcs`"),
     ],

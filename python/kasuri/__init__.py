@@ -13,7 +13,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kasuri._kasuri import __version__
-from kasuri.errors import ConfigError, DeadlockError, KasuriError, ResultsError, RunError
+from kasuri.errors import (
+    ArgumentError,
+    ColumnError,
+    ConfigError,
+    DeadlockError,
+    FileError,
+    KasuriError,
+    PackageError,
+    ResultsError,
+    RowError,
+    RunError,
+)
 from kasuri.experiment import run, sweep
 from kasuri.network import Network
 from kasuri.results import Results, read
@@ -22,12 +33,17 @@ if TYPE_CHECKING:
     from kasuri import mpi, plot, report
 
 __all__ = [
+    "ArgumentError",
+    "ColumnError",
     "ConfigError",
     "DeadlockError",
+    "FileError",
     "KasuriError",
     "Network",
+    "PackageError",
     "Results",
     "ResultsError",
+    "RowError",
     "RunError",
     "__version__",
     "mpi",

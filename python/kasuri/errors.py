@@ -5,10 +5,25 @@ A saturated network is not among them: saturation is a result (``status = "satur
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import sys
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
-__all__ = ["ConfigError", "DeadlockError", "KasuriError", "ResultsError", "RunError"]
+__all__ = [
+    "ArgumentError",
+    "ColumnError",
+    "ConfigError",
+    "DeadlockError",
+    "FileError",
+    "KasuriError",
+    "PackageError",
+    "ResultsError",
+    "RowError",
+    "RunError",
+]
 
 
 class KasuriError(Exception):
@@ -24,6 +39,41 @@ class ConfigError(KasuriError, ValueError):
 
 class ResultsError(KasuriError):
     """A folder of results cannot be read or written, or does not hold what was asked for."""
+
+
+class ColumnError(ResultsError, KeyError):
+    """A table has no such column; the message names the one that was meant, or all.
+
+    Parameters
+    ----------
+    name : object
+        The column that was asked for.
+    there : sequence of str
+        The columns of the table.
+    """
+
+    def __init__(self, name: object, there: Sequence[str] = ()) -> None:
+        meant = nearest(str(name), there)
+        super().__init__(f"no column `{name}`" + (f"; did you mean `{meant}`?" if meant else f"; there are {', '.join(there)}"))
+
+    # A KeyError shows itself in quotes.
+    __str__ = Exception.__str__
+
+
+class RowError(ResultsError, IndexError):
+    """A table has no such row."""
+
+
+class ArgumentError(KasuriError, ValueError, TypeError):
+    """A function cannot do with an argument: another type, shape or value than it takes."""
+
+
+class FileError(KasuriError, OSError):
+    """A file cannot be written."""
+
+
+class PackageError(KasuriError, ImportError):
+    """An optional package is missing; the message says how to install it."""
 
 
 class RunError(KasuriError):
@@ -66,3 +116,38 @@ class DeadlockError(RunError):
         cycle: Sequence[str] = self.row.get("deadlock") or ()
         self.cycle: list[str] = list(cycle)
         self.at_cycles: int | None = self.row.get("cycles")
+
+
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """Give the known name that was meant: the one of a section's key, or the one that is spelt alike, with its section or without."""
+    last = [one.rsplit(".", 1)[-1] for one in known]
+    if last.count(name) == 1:
+        return known[last.index(name)]
+    alike = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    alike_last = difflib.get_close_matches(name, last, n=1, cutoff=0.75)
+    return alike[0] if alike else known[last.index(alike_last[0])] if alike_last else None
+
+
+def package(name: str, purpose: str, extra: str) -> ModuleType:
+    """Import an optional package.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    purpose : str
+        What needs it, for the message.
+    extra : str
+        The extra of Kasuri that installs it.
+
+    Raises
+    ------
+    PackageError
+        It is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        top = name.partition(".")[0]
+        how = f"install it with `{sys.executable} -m pip install {top}`, or all of its kind with `pip install 'kasuri[{extra}]'`"
+        raise PackageError(f"{purpose} needs the package {top} ({error}); {how}") from error

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kasuri import _job, _kasuri, _progress
 from kasuri._plain import as_json
-from kasuri.errors import ConfigError
+from kasuri.errors import ConfigError, nearest
 from kasuri.network import Network
 from kasuri.results import Results, read
 
@@ -81,6 +84,11 @@ def run(
     for name, count in (("jobs", jobs), ("threads", threads)):
         if count is not None and (not isinstance(count, int) or count < 1):
             raise ConfigError(f"{name}: is {count!r}; it must be a whole number, at least 1")
+    if not isinstance(experiment, Mapping | str | os.PathLike):
+        raise ConfigError(f"experiment: is {experiment!r}; give the path of a file, or its keys as a dictionary")
+    if out is not None and not isinstance(out, str | os.PathLike):
+        raise ConfigError(f"out: is {out!r}; expected the name of a folder")
+    _check_overrides(overrides)
     cores = (jobs, threads)
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
     display = _progress.display(progress)
@@ -141,8 +149,49 @@ def sweep(
     >>> sweep(mesh, {"traffic.load": [0.1, 0.2]})["traffic.load"].tolist()
     [0.1, 0.2]
     """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"values: is {values!r}; give keys and their values as a dictionary, such as {{'traffic.load': [0.1, 0.2]}}")
+    for key, axis in values.items():
+        if isinstance(axis, str | Mapping) or not isinstance(axis, Iterable):
+            raise ConfigError(f"sweep {key}: is {axis!r}; it must be a list of values, such as [{axis!r}]")
     axes = {f"sweep.{key}": list(axis) for key, axis in values.items()}
     return run(experiment, out=out, jobs=jobs, threads=threads, progress=progress, **overrides, **axes)
+
+
+def _check_overrides(overrides: Mapping[str, Any]) -> None:
+    """Refuse a keyword that is neither a key nor a section of the experiment file, and name the key that was meant."""
+    for name in overrides:
+        if "__" in name or "." in name:
+            continue  # the compiled part knows what is wrong with a key of a section
+        sections, keys = _known_keys()
+        if name not in sections:
+            meant = nearest(name.replace("_", "."), keys) or nearest(name, keys) or nearest(name, [key.replace(".", "_") for key in keys])
+            same = [key for key in keys if meant in (key, key.replace(".", "_"))]
+            hint = f"; did you mean `{same[0].replace('.', '__')}`?" if same else f"; sections are {', '.join(sections)}"
+            raise ConfigError(f"override {name}: unknown key{hint} (`__` stands for the dot of a key)")
+
+
+@functools.cache
+def _known_keys() -> tuple[list[str], list[str]]:
+    """Give the sections of the experiment file, and the dotted keys in them."""
+    schema = json.loads(_kasuri.schema())
+    sections = list(schema["properties"])
+    keys: dict[str, None] = {}
+
+    def collect(section: str, node: Any) -> None:
+        if isinstance(node, list):
+            for part in node:
+                collect(section, part)
+        elif isinstance(node, dict):
+            keys.update(dict.fromkeys(f"{section}.{name}" for name in node.get("properties", {})))
+            if "$ref" in node:
+                collect(section, schema["$defs"][node["$ref"].removeprefix("#/$defs/")])
+            for part in ("allOf", "anyOf", "oneOf", "then", "else"):
+                collect(section, node.get(part, []))
+
+    for section in sections:
+        collect(section, schema["properties"][section])
+    return sections, list(keys)
 
 
 class _TemporaryFolder:

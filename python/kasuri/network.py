@@ -12,7 +12,7 @@ import numpy as np
 
 from kasuri import _kasuri
 from kasuri._plain import as_json, plain
-from kasuri.errors import ConfigError
+from kasuri.errors import ConfigError, FileError, package
 
 if TYPE_CHECKING:
     import networkx
@@ -133,14 +133,20 @@ class Network:
         >>> ring.routers, ring.terminals
         (4, 4)
         """
-        links = np.asarray(edges)
+        try:
+            links = np.asarray(edges)
+        except ValueError as error:
+            raise ConfigError(f"edges: expected whole numbers of shape [links, 2]: {error}") from error
         if links.ndim != 2 or links.shape[1] != 2 or not np.issubdtype(links.dtype, np.integer):
             raise ConfigError(f"edges: expected whole numbers of shape [links, 2], got {links.dtype} of shape {list(links.shape)}")
         count = int(links.max(initial=-1)) + 1
         homes = np.repeat(np.arange(count), terminals) if isinstance(terminals, int) else np.asarray(terminals)
         if min(links.min(initial=0), homes.min(initial=0)) < 0:
             raise ConfigError("edges: routers are numbered from 0; there is a negative number")
-        delays = None if latency is None else np.broadcast_to(np.asarray(latency), len(links))
+        delays = None if latency is None else np.asarray(latency)
+        if delays is not None and delays.shape not in ((), (len(links),)):
+            raise ConfigError(f"latency: has shape {list(delays.shape)}; expected one number, or one for each of the {len(links)} links")
+        delays = None if delays is None else np.broadcast_to(delays, len(links))
         return cls.from_text(_edge_list(links, homes, delays))
 
     @classmethod
@@ -222,6 +228,8 @@ class Network:
         """
         from kasuri import _graphs
 
+        if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
+            raise ConfigError(f"graph: expected a networkx graph, got {type(graph).__name__}")
         return cls.from_text(_graphs.edge_list_of(graph, terminals))
 
     @classmethod
@@ -242,7 +250,7 @@ class Network:
         """
         import xml.etree.ElementTree
 
-        import networkx
+        networkx = package("networkx", "Network.from_graphml", "graph")
 
         try:
             graph = networkx.read_graphml(path)
@@ -264,6 +272,7 @@ class Network:
         """
         from kasuri import _graphs
 
+        package("networkx", "Network.to_networkx", "graph")
         return _graphs.graph_of(self)
 
     def to_json(self) -> str:
@@ -288,7 +297,10 @@ class Network:
             The file.
         """
         path = Path(path)
-        path.write_text(self.edge_list())
+        try:
+            path.write_text(self.edge_list())
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error}") from error
         return path
 
     # --- what it is ---

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tomllib
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from kasuri import _columns, _kasuri
-from kasuri.errors import ConfigError, DeadlockError, ResultsError, RunError
+from kasuri.errors import ArgumentError, ColumnError, ConfigError, DeadlockError, FileError, ResultsError, RowError, RunError, package
 from kasuri.network import Network
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class Results(Sequence[dict[str, Any]]):
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], directory: str | Path | None = None) -> None:
+        if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+            raise ArgumentError(f"rows: expected a list of rows, got {type(rows).__name__}; kasuri.read takes the name of a folder")
         self.rows: list[dict[str, Any]] = [dict(row) for row in rows]
         self.directory: Path | None = None if directory is None else Path(directory)
         self._keep_alive: object = None
@@ -90,7 +93,7 @@ class Results(Sequence[dict[str, Any]]):
             return self.column(index)
         if isinstance(index, slice):
             return self._with(self.rows[index])
-        return self.rows[index]
+        return self._row(index)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
@@ -130,11 +133,11 @@ class Results(Sequence[dict[str, Any]]):
 
         Raises
         ------
-        ResultsError
+        ColumnError
             No row has this column.
         """
         if name not in self.columns:
-            raise ResultsError(f"no column `{name}`; there are {', '.join(self.columns)}")
+            raise ColumnError(name, self.columns)
         values = [row.get(name) for row in self.rows]
         if any(value is not None and not _is_number(value) for value in values):
             column = np.empty(len(values), dtype=object)
@@ -159,7 +162,7 @@ class Results(Sequence[dict[str, Any]]):
         wanted = {key.replace("__", "."): value for key, value in conditions.items()}
         for key in wanted:
             if self.rows and key not in self.columns:
-                raise ResultsError(f"no column `{key}`; there are {', '.join(self.columns)}")
+                raise ColumnError(key, self.columns)
         part = self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
         part._missing = [run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)]
         return part
@@ -243,9 +246,7 @@ class Results(Sequence[dict[str, Any]]):
         ResultsError
             The results lie in no folder, that run has no such vector, or the file is damaged.
         """
-        if isinstance(run, int):
-            run = self.rows[run]
-        key = run if isinstance(run, str) else run["key"]
+        key = run if isinstance(run, str) else self._row(run).get("key", "without a key")
         if self.directory is None:
             raise ResultsError(f"the vector `{name}` of run {key} is not here: these results lie in no folder")
         path = self.directory / "runs" / f"{key}.{name}.npy"
@@ -285,14 +286,7 @@ class Results(Sequence[dict[str, Any]]):
         ResultsError
             There is no such run, or the file is damaged.
         """
-        if isinstance(run, int):
-            run = self.rows[run]
-        if isinstance(run, str):
-            found = next((row for row in self.rows if row.get("key") == run), None)
-            if found is None:
-                raise ResultsError(f"no run has the key `{run}`")
-            run = found
-        name = run.get("network_id")
+        name = self._row(run).get("network_id")
         if self.directory is None or not name:
             return None
         path = self.directory / "networks" / f"{name}.json"
@@ -330,11 +324,25 @@ class Results(Sequence[dict[str, Any]]):
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata={"input.toml": text} if text else None))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Convert to a pandas data frame (needs pandas: ``pip install kasuri[analysis]``)."""
+        """Convert to a pandas data frame (needs pandas: ``pip install kasuri[analysis]``).
+
+        Raises
+        ------
+        PackageError
+            pandas is not installed.
+        """
+        package("pandas", "Results.to_pandas", "analysis")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """Convert to a polars data frame (needs polars: ``pip install kasuri[analysis]``)."""
+        """Convert to a polars data frame (needs polars: ``pip install kasuri[analysis]``).
+
+        Raises
+        ------
+        PackageError
+            polars is not installed.
+        """
+        package("polars", "Results.to_polars", "analysis")
         import polars as pl
 
         frame = pl.from_arrow(self.to_arrow())
@@ -359,7 +367,10 @@ class Results(Sequence[dict[str, Any]]):
         ------
         ResultsError
             A dimension is unknown, or two runs share a place in the cube (name more dimensions, or select rows first).
+        PackageError
+            xarray is not installed.
         """
+        package("xarray", "Results.to_xarray", "analysis")
         from kasuri._cube import cube
 
         return cube(self, self.swept if dims is None else [self._full_name(name) for name in dims])
@@ -385,8 +396,11 @@ class Results(Sequence[dict[str, Any]]):
             path = self.directory / "runs.parquet"
         path = Path(path)
         beside = path.with_name(f".{path.name}.part")
-        pq.write_table(self.to_arrow(), beside)
-        beside.replace(path)
+        try:
+            pq.write_table(self.to_arrow(), beside)
+            beside.replace(path)
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error}") from error
         return path
 
     def show(self, columns: Sequence[str] | None = None) -> None:
@@ -396,6 +410,9 @@ class Results(Sequence[dict[str, Any]]):
         from rich.text import Text
 
         names = list(columns or self._main_columns())
+        unknown = next((name for name in names if self.rows and name not in self.columns), None)
+        if unknown is not None:
+            raise ColumnError(unknown, self.columns)
         table = Table()
         for name in names:
             table.add_column(Text(name))
@@ -415,10 +432,26 @@ class Results(Sequence[dict[str, Any]]):
         main += ["completion_time", "efficiency", "status"]
         return [*self.varying, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
 
+    def _row(self, run: int | str | Mapping[str, Any]) -> dict[str, Any]:
+        """Find a row by its position, its key, or itself."""
+        if isinstance(run, Mapping):
+            return dict(run)
+        if isinstance(run, str):
+            found = next((row for row in self.rows if row.get("key") == run), None)
+            if found is None:
+                raise ResultsError(f"no run has the key `{run}`")
+            return found
+        try:
+            return self.rows[run]
+        except IndexError:
+            raise RowError(f"no row {run}; there are {len(self)}, counted from 0") from None
+        except TypeError:
+            raise ArgumentError(f"a run is named by its position, its key or its row, not by {run!r}") from None
+
     def _full_name(self, name: str) -> str:
         matches = [name] if name in self.columns else [column for column in self.columns if column.endswith("." + name)]
         if len(matches) != 1:
-            raise ResultsError(f"no column `{name}`" if not matches else f"`{name}` may be {' or '.join(matches)}: write it in full")
+            raise ResultsError(f"`{name}` may be {' or '.join(matches)}: write it in full") if matches else ColumnError(name, self.columns)
         return matches[0]
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
@@ -445,6 +478,8 @@ def read(directory: str | Path) -> Results:
     ResultsError
         The folder does not exist, holds no runs, or a file in it is damaged (it is named).
     """
+    if not isinstance(directory, str | os.PathLike):
+        raise ArgumentError(f"directory: is {directory!r}; expected the name of a folder")
     directory = Path(directory)
     table = directory / "runs.json"
     if table.exists():

@@ -16,7 +16,7 @@ mod _kasuri {
     #[pymodule_export]
     use super::network::{edge_list, metrics, network, network_json};
     #[pymodule_export]
-    use super::plan::points;
+    use super::plan::{points, schema};
     #[pymodule_export]
     use super::run::{Job, run_table, run_text};
     #[pymodule_export]

@@ -1,10 +1,16 @@
-//! What an experiment plans to run.
+//! What an experiment may say, and what it plans to run.
 
 use crate::errors;
 use kasuri::input::KNOWN;
-use kasuri_config::Document;
+use kasuri_config::{Document, json_schema};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
+
+/// The JSON Schema of the experiment file.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    json_schema(*KNOWN).to_string()
+}
 
 /// The swept values of each run of an experiment, as a JSON list of objects; the label of a case is its `case`.
 #[pyfunction]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kasuri import _columns
-from kasuri.errors import ResultsError
+from kasuri.errors import ArgumentError, ResultsError
 from kasuri.plot import spots, style
 from kasuri.plot.curves import View, as_names, check_columns, cut, draw, units_of
 
@@ -82,7 +82,7 @@ def drawings(results: Results, size: tuple[float, float] = (6.4, 4.0)) -> list[D
         try:
             found += _draw(results, wish, name, size)
         except (KeyError, ValueError) as error:
-            found.append(Drawing(name, wish, problem=f"plot {number}: {error.args[0]}"))
+            found.append(Drawing(name, wish, problem=f"plot {number}: {error}"))
     return found
 
 
@@ -131,7 +131,7 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
     if len(parts) > MAX_PANELS or any(len(spots.split(part, inside)) > style.MAX_CURVES for _, part in parts):
         count = len(spots.split(rows, keys))
         hint = "sweep less, or draw a part with kasuri.plot.curves(results.where(...))"
-        raise ValueError(f"{', '.join(keys)} vary besides {wish.x} and make {count} curves, which nobody tells apart: {hint}")
+        raise ArgumentError(f"{', '.join(keys)} vary besides {wish.x} and make {count} curves, which nobody tells apart: {hint}")
     names = dict.fromkeys(spots.label(values) for values, _ in spots.split(rows, inside))
     view = View(
         wish.x,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kasuri.plot import style, tips
+from kasuri.plot.channels import channel_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,12 +63,10 @@ def channel_classes(network: Network, utilisation: Any) -> list[ChannelClass]:
 
     Raises
     ------
-    ValueError
-        ``utilisation`` has another length than the network has channels.
+    ArgumentError
+        This is no network, or ``utilisation`` has another length than it has channels.
     """
-    values = np.asarray(utilisation, dtype=float)
-    if values.shape != (network.channels,):
-        raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
+    values = channel_values(network, utilisation)
     terminals = network.terminals
     names, numbers = _between_routers(network)
     between = values[2 * terminals :]
@@ -99,8 +98,8 @@ def utilisation_by_class(network: Network, utilisation: Any, *, highest: float |
 
     Raises
     ------
-    ValueError
-        ``utilisation`` has another length than the network has channels.
+    ArgumentError
+        This is no network, or ``utilisation`` has another length than it has channels.
     """
     classes = channel_classes(network, utilisation)
     ax = style.new_axes(5.4, 0.9 + 0.34 * len(classes)) if ax is None else ax

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kasuri import _columns
+from kasuri.errors import ArgumentError, ColumnError
 from kasuri.plot import fit, spots, style, tips
 from kasuri.plot.spots import Curve, Spot, State
 from kasuri.plot.table import rows_of
@@ -117,9 +118,9 @@ def curves(
 
     Raises
     ------
-    KeyError
+    ColumnError
         A column is not in the table.
-    ValueError
+    ArgumentError
         No run has a number in ``y``, or there are more curves than can be told apart; the keys that make them are named.
 
     Examples
@@ -135,7 +136,7 @@ def curves(
     keys = [*named, *spots.own_keys(rows, x, named)]
     count = len(spots.split(rows, keys))
     if count > style.MAX_CURVES:
-        raise ValueError(f"{', '.join(keys)} make {count} curves, and {style.MAX_CURVES} can be told apart; draw a part of the rows")
+        raise ArgumentError(f"{', '.join(keys)} make {count} curves, and {style.MAX_CURVES} can be told apart; draw a part of the rows")
     return draw(rows, keys, View(x, y, band, log_x, log_y, missing=getattr(table, "missing", ())), ax)
 
 
@@ -149,18 +150,18 @@ def check_columns(rows: Sequence[Mapping[str, Any]], x: str, y: str, named: Sequ
 
     Raises
     ------
-    KeyError
+    ColumnError
         A column is not in the table.
-    ValueError
+    ArgumentError
         No run has a number in ``y``.
     """
     there = _columns.names(rows)
     for name in (x, y, *named):
         if rows and name not in there:
-            raise KeyError(f"no column `{name}`; there are {', '.join(there)}")
+            raise ColumnError(name, there)
     is_saturated = spots.is_latency(y) and any(spots.state(row) == State.SATURATED for row in rows)
     if rows and not is_saturated and all(math.isnan(_columns.number(row.get(y))) for row in rows):
-        raise ValueError(f"no run has a number in `{y}`")
+        raise ArgumentError(f"no run has a number in `{y}`")
 
 
 def draw(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kasuri.plot import fit, style, tips
+from kasuri.plot.channels import channel_values, check_network
 from kasuri.plot.layout import Layout, layout
 
 if TYPE_CHECKING:
@@ -48,14 +49,12 @@ def draw_network(network: Network, *, utilisation: Any = None, highest: float | 
 
     Raises
     ------
-    ValueError
-        ``utilisation`` has another length than the network has channels.
+    ArgumentError
+        This is no network, or ``utilisation`` has another length than it has channels.
     """
-    places = layout(network)
+    values = None if utilisation is None else channel_values(network, utilisation)
+    places = layout(check_network(network))
     ax = style.new_axes(*_size(places)) if ax is None else ax
-    values = None if utilisation is None else np.asarray(utilisation, dtype=float)
-    if values is not None and values.shape != (network.channels,):
-        raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
     _draw_groups(ax, places)
     _draw_channels(ax, network, places, values, highest)
     ax.set_aspect("equal" if places.kind != "levels" else "auto")

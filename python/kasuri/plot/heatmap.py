@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kasuri.plot import style
+from kasuri.plot.channels import channel_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +41,10 @@ def channel_utilisation(network: Network, utilisation: Any, *, highest: float | 
 
     Raises
     ------
-    ValueError
-        ``utilisation`` has another length than the network has channels.
+    ArgumentError
+        This is no network, or ``utilisation`` has another length than it has channels.
     """
-    values = np.asarray(utilisation, dtype=float)
-    if values.shape != (network.channels,):
-        raise ValueError(f"utilisation has shape {values.shape}, but the network has {network.channels} channels")
+    values = channel_values(network, utilisation)
     block = -(-network.routers // MAX_CELLS)
     matrix = _matrix(network, values, block)
     ax = style.new_axes(5.4, 4.4) if ax is None else ax

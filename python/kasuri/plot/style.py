@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kasuri.errors import ArgumentError, FileError
 from kasuri.plot import fit
 
 if TYPE_CHECKING:
@@ -191,18 +192,30 @@ def save(ax: Axes, path: str | Path, **options: Any) -> Path:
     -------
     pathlib.Path
         The file written. The same figure gives the same bytes: no date is stored.
+
+    Raises
+    ------
+    ArgumentError
+        The ending is that of no format.
+    FileError
+        The file cannot be written.
     """
     import matplotlib as mpl
 
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     figure = figure_of(ax)
     if figure.get_layout_engine() is None and any(one.get_legend() is not None for one in figure.axes):
         options.setdefault("bbox_inches", "tight")  # a legend outside of the axes may lie outside of such a figure
     # Type 42: journals refuse the Type 3 fonts that Matplotlib embeds by itself.
-    with mpl.rc_context({"svg.hashsalt": "kasuri", "savefig.dpi": 150, "pdf.fonttype": 42, "ps.fonttype": 42}):
-        figure.savefig(path, metadata=no_date.get(path.suffix), **options)
+    if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
+        raise ArgumentError(f"{path}: no format has the ending `{path.suffix}`; use .svg, .pdf, .png or .eps")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with mpl.rc_context({"svg.hashsalt": "kasuri", "savefig.dpi": 150, "pdf.fonttype": 42, "ps.fonttype": 42}):
+            figure.savefig(path, metadata=no_date.get(path.suffix), **options)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error}") from error
     return path
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kasuri.errors import ArgumentError
+
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """Give the rows of a table.
@@ -16,7 +18,7 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
 
     Raises
     ------
-    TypeError
+    ArgumentError
         It is none of these.
     """
     if hasattr(table, "to_pylist"):  # pyarrow
@@ -32,4 +34,4 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
         rows = list(table)
         if all(isinstance(row, Mapping) for row in rows):
             return [dict(row) for row in rows]
-    raise TypeError(f"expected a table (Results, a data frame, an Arrow table, or rows), got {type(table).__name__}")
+    raise ArgumentError(f"expected a table (Results, a data frame, an Arrow table, or rows), got {type(table).__name__}")
