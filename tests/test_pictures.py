@@ -31,6 +31,8 @@ KASURI = Path(sys.executable).with_name("kasuri")
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml")) + sorted((ROOT / "examples" / "gallery").glob("*.toml"))
 #: These take less than a second; `make verify-docs` draws all.
 QUICK = ("06-rdma", "13-arbitrated-flows", "14-ethernet-incast")
+#: Of the million terminals some hundreds will do.
+SMALLER = {"08-million-terminals": ["network.up=6", "network.down=6", "measure.cycles=300"]}
 LATENCY = "packet_latency_mean"
 
 
@@ -92,7 +94,8 @@ def test_the_figures_of_the_guide_to_plots(tmp_path, monkeypatch):
 def test_the_plots_of_an_example(example, tmp_path):
     if example.stem not in QUICK and not os.environ.get("KASURI_ALL_DOCS"):
         pytest.skip("slow: KASURI_ALL_DOCS=1 or make verify-docs draws it")
-    subprocess.run([KASURI, "run", example, "--out", tmp_path], check=False, capture_output=True)
+    changes = [word for change in SMALLER.get(example.stem, []) for word in ("--set", change)]
+    subprocess.run([KASURI, "run", example, "--out", tmp_path, *changes], check=False, capture_output=True)
     results = kasuri.read(tmp_path)
     for size in ((6.4, 4.0), sections.PAGE_SIZE):
         for drawing in asked.drawings(results, size):
@@ -294,3 +297,11 @@ def test_a_legend_names_no_parameters_that_the_topology_decides():
     ax = plot.latency_load(rows)
     assert ax.get_legend().get_title().get_text() == "network.topology"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mesh", "fat-tree", "dragonfly"]
+
+
+def test_places_that_are_cases_need_no_legend_of_their_keys():
+    keys = [f"router.key_{number}" for number in range(15)]
+    rows = [{"case": f"case {n}", "completion_time": 10.0 * n, "status": "completed"} | dict.fromkeys(keys, n) for n in range(1, 5)]
+    ax = plot.curves(rows, x="case", y="completion_time")
+    assert ax.get_legend() is None
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["case 1", "case 2", "case 3", "case 4"]

@@ -106,6 +106,7 @@ def own_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) ->
     along = {x}
     if not _is_place(x):
         along.add("traffic.load")  # latency over throughput: the load moves along the curve
+    is_of_words = categories(rows, x) is not None
     keys = [key for key in varied(rows) if key not in along and key not in named]
     if not named and "case" in keys:
         keys.remove("case")
@@ -115,8 +116,8 @@ def own_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) ->
         given = [*named, *found] if named or found[:1] == ["case"] else []
         if given and _decides(rows, given, key):
             continue  # it says nothing new: paired values, for example
-        if _decides(rows, [x], key) and _decides(rows, [key], x):
-            continue  # another name of the abscissa
+        if _decides(rows, [x], key) and (is_of_words or _decides(rows, [key], x)):
+            continue  # another name of the abscissa, or a part of what its words stand for, such as a case
         found.append(key)
     return _fewest(rows, found, named)
 
