@@ -58,12 +58,15 @@ struct Messages {
     channels: Vec<u32>,
     /// By channel, how many messages it carries.
     loads: Vec<u32>,
+    /// By channel, the cycles that a flit takes.
+    periods: Vec<u32>,
 }
 
 impl Messages {
     fn new(network: &Network, routing: &dyn Routing, terminals: &[TerminalId]) -> Result<Self, ScheduleError> {
         let mut number = vec![NONE; network.channel_count() as usize];
-        let mut messages = Self { ranks: terminals.len() as u32, starts: vec![0], channels: Vec::new(), loads: Vec::new() };
+        let mut messages =
+            Self { ranks: terminals.len() as u32, starts: vec![0], channels: Vec::new(), loads: Vec::new(), periods: Vec::new() };
         let (mut routes, mut path) = (Routes::new(network, routing), Vec::new());
         for &from in terminals {
             for &to in terminals {
@@ -74,6 +77,7 @@ impl Messages {
                         if *known == NONE {
                             *known = messages.loads.len() as u32;
                             messages.loads.push(0);
+                            messages.periods.push(network.link(*channel).period);
                         }
                         messages.loads[*known as usize] += 1;
                         messages.channels.push(*known);
@@ -100,12 +104,14 @@ impl Messages {
         (destination + self.ranks - source - 1) % self.ranks
     }
 
-    /// All messages: those over busy channels first, because they have the fewest phases to choose from; else by shifts.
+    /// All messages: those over slow channels first, so that these share few phases, which take long for them alone; of them those over
+    /// busy channels, because they have the fewest phases to choose from; else by shifts.
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.ranks * self.ranks).filter(|&message| !self.path(message).is_empty()).collect();
         let load = |message: u32| self.path(message).iter().map(|&channel| self.loads[channel as usize]).max();
+        let period = |message: u32| self.path(message).iter().map(|&channel| self.periods[channel as usize]).max();
         order.sort_by_cached_key(|&message| {
-            (std::cmp::Reverse((load(message), self.path(message).len())), self.shift_phase(message), message)
+            (std::cmp::Reverse((period(message), load(message), self.path(message).len())), self.shift_phase(message), message)
         });
         order
     }

@@ -173,7 +173,7 @@ impl Counted {
     }
 }
 
-/// The fastest schedule that is known for a job: the one that is made for the network, and where that is slower than its N - 1 messages or
+/// The fastest schedule that is known for a job: the one that is made for the network, and where that is slower than what nothing can beat or
 /// cannot be made, the one that a search finds, unless the job has more than `searched` terminals. The search takes some ten seconds for
 /// 1024 of them, and grows faster than they.
 ///
@@ -186,7 +186,7 @@ pub fn fastest(network: &Network, routing: &dyn Routing, job: &Job, searched: u3
         Job::Count(count) => *count,
         Job::Terminals(terminals) => terminals.len() as u32,
     };
-    let is_fastest = own.as_ref().is_ok_and(|own| own.counted.time() <= u64::from(own.counted.lower_bound()));
+    let is_fastest = own.as_ref().is_ok_and(|own| own.counted.time() <= own.counted.lower_bound());
     if is_fastest || ranks > searched {
         return own;
     }

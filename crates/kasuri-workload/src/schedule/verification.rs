@@ -13,8 +13,14 @@ pub struct Verification {
     pub terminals: u32,
     /// By phase, the most messages that share a channel, injection and ejection channels included.
     pub loads: Vec<u32>,
+    /// By phase, transmissions on the channel that takes longest, one on a channel of period p counted p times.
+    pub times: Vec<u64>,
     /// The most messages that share a channel between routers in all phases together.
     pub all_pairs_load: u32,
+    /// Transmissions on the channel between routers that takes longest for all phases together, counted like [`Self::times`].
+    pub all_pairs_time: u64,
+    /// The N - 1 messages of the terminal whose channel is slowest, counted like [`Self::times`].
+    pub terminal_time: u64,
     /// Channels on the longest path of a message, injection and ejection channels included.
     pub longest_path: u32,
     /// The first ordered pair that is not served exactly once, if there is one.
@@ -48,15 +54,15 @@ impl Verification {
         self.loads.iter().copied().max().unwrap_or(0)
     }
 
-    /// The time of all phases one after the other, in transmissions of a message: the sum of the loads.
+    /// The time of all phases one after the other, in transmissions of a message on a channel of period 1.
     pub fn time(&self) -> u64 {
-        self.loads.iter().map(|&load| u64::from(load)).sum()
+        self.times.iter().sum()
     }
 
-    /// What no schedule with this routing can be faster than: each terminal sends N - 1 messages, and the busiest channel carries
-    /// `all_pairs_load`.
-    pub fn lower_bound(&self) -> u32 {
-        self.all_pairs_load.max(self.terminals.saturating_sub(1))
+    /// What no schedule with this routing can be faster than, counted like [`Self::time`]: each terminal sends N - 1 messages, and the
+    /// channel between routers that takes longest carries its own of all pairs.
+    pub fn lower_bound(&self) -> u64 {
+        self.all_pairs_time.max(self.terminal_time)
     }
 }
 
@@ -103,10 +109,11 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
     let mut routes = Routes::new(network, routing);
     let mut served = Pairs::new(ranks);
     let (mut load, mut total) = (vec![0u32; network.channel_count() as usize], vec![0u32; network.channel_count() as usize]);
-    let (mut touched, mut path, mut loads) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut touched, mut path, mut loads, mut times) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut longest_path = 0;
+    let time = |channel: ChannelId, messages: u32| u64::from(messages) * u64::from(network.link(channel).period);
     for phase in 0..plan.schedule.phases() {
-        let mut most = 0;
+        let (mut most, mut longest) = (0, 0);
         for rank in 0..ranks {
             let Some(peer) = plan.schedule.destination(rank, phase) else { continue };
             if peer >= ranks || plan.schedule.source(peer, phase) != Some(rank) {
@@ -118,20 +125,26 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
             for &channel in &path {
                 load[channel.index()] += 1;
                 most = most.max(load[channel.index()]);
+                longest = longest.max(time(channel, load[channel.index()]));
                 touched.push(channel);
             }
         }
         loads.push(most);
+        times.push(longest);
         for channel in touched.drain(..) {
             load[channel.index()] = 0;
             total[channel.index()] += 1;
         }
     }
-    let between_routers = &total[2 * network.terminal_count() as usize..];
+    let between_routers = || (2 * network.terminal_count()..network.channel_count()).map(ChannelId);
+    let of_terminal = |&terminal: &TerminalId| [network.injection_channel(terminal), network.ejection_channel(terminal)];
     Ok(Verification {
         terminals: ranks,
         loads,
-        all_pairs_load: between_routers.iter().copied().max().unwrap_or(0),
+        times,
+        all_pairs_load: between_routers().map(|channel| total[channel.index()]).max().unwrap_or(0),
+        all_pairs_time: between_routers().map(|channel| time(channel, total[channel.index()])).max().unwrap_or(0),
+        terminal_time: plan.terminals.iter().flat_map(of_terminal).map(|channel| time(channel, ranks - 1)).max().unwrap_or(0),
         longest_path,
         shortfall: served.shortfall(),
     })

@@ -37,7 +37,7 @@ fn general(network: &Network, routing: &dyn Routing, job: &Job) -> Result<Plan, 
 fn ratio(network: &Network, routing: &dyn Routing, job: &Job) -> f64 {
     let found: Verification = verify(network, routing, &general(network, routing, job).unwrap()).unwrap();
     assert!(found.is_complete() && found.is_contention_free(), "{}: {:?}", network.name(), found.shortfall);
-    found.loads.len() as f64 / f64::from(found.lower_bound())
+    found.loads.len() as f64 / found.lower_bound() as f64
 }
 
 /// From 3 terminals on, as many as the network has at most.
@@ -191,9 +191,9 @@ fn the_schedule_taken_unasked_is_the_fastest_known() {
         let time = |found: &Counted| (found.entry.name, found.counted.time());
         let own = Counted::of(default_for(&network), &network, routing.as_ref(), &Job::All).unwrap();
         let taken = fastest(&network, routing.as_ref(), &Job::All, 200).unwrap();
-        let searched = ratio(&network, routing.as_ref(), &Job::All) * f64::from(taken.counted.lower_bound());
+        let searched = ratio(&network, routing.as_ref(), &Job::All) * taken.counted.lower_bound() as f64;
         assert!(taken.counted.time() <= own.counted.time() && taken.counted.is_complete(), "{:?} {:?}", time(&taken), time(&own));
-        if own.counted.time() == u64::from(own.counted.lower_bound()) {
+        if own.counted.time() == own.counted.lower_bound() {
             assert_eq!(taken.entry.name, own.entry.name);
         } else {
             assert!(taken.counted.time() as f64 <= searched + 1e-9, "{:?}, not {searched}, on {}", time(&taken), network.name());

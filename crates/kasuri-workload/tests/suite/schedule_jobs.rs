@@ -160,7 +160,7 @@ fn check(entry: &Entry, case: &Case, job: &Job, network: &Arc<Network>) {
     }
     let verified = verify(network, routing.as_ref(), &plan).unwrap();
     assert_eq!(verified.loads, counted, "{place}");
-    assert!(verified.is_complete() && verified.time() >= u64::from(verified.lower_bound()), "{place}");
+    assert!(verified.is_complete() && verified.time() >= verified.lower_bound(), "{place}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ use kasuri_network::network::Network;
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
 use kasuri_network::routing::{Routing, VirtualChannels};
+use kasuri_network::topology::torus::Torus;
+use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, PerDimension, Topology};
 use kasuri_workload::collective::Collective;
 use kasuri_workload::schedule::{Job, Plan, SCHEDULES, Schedule, ScheduleError, Scheduled, Verification, VerifyError, default_for, verify};
 use proptest::prelude::*;
@@ -39,7 +41,7 @@ fn assert_perfect(network: &Arc<Network>, routing: (&str, &str), schedule: &str,
     let found = count(network, routing, schedule, job);
     assert_eq!((found.terminals, found.loads.len() as u32), (ranks, ranks - 1), "{}", network.name());
     assert_eq!(found.max_load(), 1, "{}", network.name());
-    assert_eq!((u64::from(found.lower_bound()), found.time()), (u64::from(ranks) - 1, u64::from(ranks) - 1));
+    assert_eq!((found.lower_bound(), found.time()), (u64::from(ranks) - 1, u64::from(ranks) - 1));
 }
 
 fn mlfm([layers, positions, terminals]: [u32; 3]) -> Arc<Network> {
@@ -132,7 +134,7 @@ fn uniform_traffic_loads_the_channels_as_the_formulas_say() {
     for ([layers, positions, terminals], even, fixed) in [([4, 4, 2], 20.0, 16 + 6), ([4, 5, 4], 76.0, 76)] {
         let network = mlfm([layers, positions, terminals]);
         let found = count(&network, STATIC, "shift", &Job::All);
-        assert_eq!((found.all_pairs_load, found.lower_bound()), (fixed, layers * positions * terminals - 1));
+        assert_eq!((found.all_pairs_load, found.lower_bound()), (fixed, u64::from(layers * positions * terminals - 1)));
         let random = routing("minimal", "", &network).unwrap();
         assert!((even_load(&network, random.as_ref()) - even).abs() < 1e-9);
     }
@@ -206,7 +208,7 @@ fn small_tori_are_free_of_contention() {
         let torus = network("torus", &format!("dimensions = {dimensions:?}"));
         let found = count(&torus, POSITIVE, "torus", &Job::All);
         assert_eq!(found.max_load(), 1, "{dimensions:?}");
-        let least = u64::from(found.lower_bound());
+        let least = found.lower_bound();
         assert!(found.time() == least || found.time() == least + 1, "{dimensions:?}: {} of {least}", found.time());
     }
     assert_perfect(&network("torus", "dimensions = [3, 3, 3]"), POSITIVE, "torus", &Job::All, 27);
@@ -223,7 +225,7 @@ fn larger_tori_are_close_to_what_their_channels_allow() {
         let (k, h) = (u64::from(radix), u64::from(radix / 2));
         let least = k.pow(dimensions - 1) * h * (h + 1) / 2;
         let expected = if k % 8 == 0 { k / 8 * (2 * k.pow(dimensions) - (k - 2).pow(dimensions)) } else { least };
-        assert_eq!((found.time(), u64::from(found.lower_bound())), (expected, least), "{radix}, {dimensions} dimensions");
+        assert_eq!((found.time(), found.lower_bound()), (expected, least), "{radix}, {dimensions} dimensions");
         assert!(expected < count(&torus, POSITIVE, "shift", &Job::All).time());
     }
 }
@@ -287,7 +289,7 @@ fn any_job_is_served_without_contention() {
     ] {
         let found = count(network, routing, schedule, &job);
         assert_eq!(found.max_load(), 1, "{schedule} for {job:?}");
-        assert!(found.time() >= u64::from(found.lower_bound()) && found.time() < all, "{schedule} for {job:?}: {}", found.time());
+        assert!(found.time() >= found.lower_bound() && found.time() < all, "{schedule} for {job:?}: {}", found.time());
     }
 }
 
@@ -407,4 +409,28 @@ fn powers_of_two_are_chosen_from_whole_leaves_and_layers() {
     for ranks in [2, 4, 8, 16] {
         assert_perfect(&cube, ("dimension-order", "tie = \"positive\""), "hypercube", &Job::Count(ranks), ranks);
     }
+}
+
+/// A message takes a channel of period p for p message times: with links of period 4 the busiest of them is the bound, and each phase, which
+/// has a link in it, takes 4 times as long; with terminals of period 3 these are the bound.
+#[test]
+fn slow_channels_count_by_their_period() {
+    let build = |period, terminal_period| {
+        let channels = ChannelParameters {
+            channel_period: PerDimension::All(period),
+            terminal_channel_period: terminal_period,
+            ..ChannelParameters::default()
+        };
+        let context = BuildContext { channels: &channels, files: &NoFiles, structure_seed: 0 };
+        Arc::new(Torus { dimensions: vec![4, 4], concentration: 1 }.build(&context).unwrap())
+    };
+    let counted = |network: &Arc<Network>| count(network, POSITIVE, "torus", &Job::All);
+    let usual = counted(&build(1, 1));
+    // Distances 1, 2 and 3 round a ring of 4, the third by one hop back: 1 + 2 + 1, of which 1 + 2 go in the positive direction. Each of 16
+    // terminals crosses 3 x 4 channels of a dimension and direction, of which there are 16.
+    assert_eq!((usual.all_pairs_load, usual.lower_bound(), usual.time()), (12, 15, 16));
+    let slow = counted(&build(4, 1));
+    assert_eq!((slow.all_pairs_load, slow.lower_bound(), slow.time(), slow.max_load()), (12, 48, 64, usual.max_load()));
+    let slow_ends = counted(&build(1, 3));
+    assert_eq!((slow_ends.lower_bound(), slow_ends.time()), (45, 48));
 }

@@ -207,7 +207,7 @@ fn named(name: &str) -> Result<&'static Entry, Failure> {
 
 /// What nothing can beat over what the phases take.
 fn efficiency(counted: &Verification) -> f64 {
-    f64::from(counted.lower_bound()) / counted.time().max(1) as f64
+    counted.lower_bound() as f64 / counted.time().max(1) as f64
 }
 
 fn table(network: &Network, entry: &Entry, counted: &Verification) -> String {

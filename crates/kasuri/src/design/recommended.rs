@@ -43,7 +43,7 @@ impl Recommended {
         let searched = if search { MOST_TERMINALS } else { MOST_SEARCHED };
         let (found, tie) = fastest_of(network, &Job::All, terminals, searched, routings)?;
         let tie = tie.map(|(key, value)| format!("{key} = \"{value}\""));
-        let efficiency = f64::from(found.counted.lower_bound()) / found.counted.time().max(1) as f64;
+        let efficiency = found.counted.lower_bound() as f64 / found.counted.time().max(1) as f64;
         let unsearched = terminals > searched && efficiency < NEAR;
         let (schedule, phases) = (found.entry.name, found.plan.schedule.phases());
         Some(Self { routing: algorithm, tie, schedule, phases, efficiency, unsearched })
