@@ -1,7 +1,7 @@
 //! The load of each channel, and the throughput that the most loaded one allows.
 
 use super::AnalysisError;
-use super::flow::{Congestion, for_each_flow, packets};
+use super::flow::{Congestion, Ends, for_each_flow, packets};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::Network;
@@ -48,7 +48,7 @@ pub fn channel_loads(scenario: &Scenario) -> Result<ChannelLoads, AnalysisError>
     let mut loads = ChannelLoads { load: vec![0.0; network.channel_count() as usize], to_self: 0.0, share: 1.0 };
     for kind in packets(scenario) {
         let mut between_routers = vec![0.0; loads.load.len()];
-        let (demand, share) = for_each_flow(scenario, &kind, Congestion::Unknown, |flow| {
+        let (demand, share) = for_each_flow(scenario, &kind, Congestion::Unknown, Ends::ByRoute, |flow| {
             let through = flow.through();
             for step in flow.routes.steps.iter().filter(|step| step.to != DELIVERED) {
                 between_routers[step.channel.index()] += through[step.from as usize] * step.probability;

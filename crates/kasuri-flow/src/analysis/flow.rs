@@ -3,10 +3,13 @@
 use super::AnalysisError;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
-use kasuri_network::network::NONE;
-use kasuri_network::routing::walk::{DELIVERED, Routes, Walker};
+use kasuri_network::network::{NONE, Network};
+use kasuri_network::routing::VirtualChannels;
+use kasuri_network::routing::walk::{DELIVERED, Routes, Step, Walker};
 use kasuri_workload::traffic::PacketSizes;
 use kasuri_workload::traffic::pattern::Pattern;
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
 
 /// Pairs of terminals that are looked at before a sample of the sources is taken.
 const PAIR_BUDGET: u64 = 20_000_000;
@@ -23,9 +26,11 @@ pub(super) struct Packets<'a> {
     /// Replies go from the pattern's destinations to its sources.
     reversed: bool,
     pub(super) sizes: &'a PacketSizes,
-    virtual_channels: kasuri_network::routing::VirtualChannels,
+    virtual_channels: VirtualChannels,
     /// Packets per sending terminal and cycle, when all classes together offer one flit per terminal and cycle.
     pub(super) rate: f64,
+    /// Cycles from their creation until they may leave: a terminal takes them to make a reply.
+    pub(super) delay: u32,
 }
 
 /// The kinds of packets of a scenario.
@@ -37,12 +42,64 @@ pub(super) fn packets(scenario: &Scenario) -> Vec<Packets<'_>> {
     for class in &scenario.classes {
         let rate = load(class.load) / total / class.sizes.mean();
         let pattern = class.pattern.as_ref();
-        kinds.push(Packets { pattern, reversed: false, sizes: &class.sizes, virtual_channels: class.virtual_channels, rate });
+        kinds.push(Packets { pattern, reversed: false, sizes: &class.sizes, virtual_channels: class.virtual_channels, rate, delay: 0 });
         if let Some(reply) = &class.reply {
-            kinds.push(Packets { pattern, reversed: true, sizes: &reply.sizes, virtual_channels: reply.virtual_channels, rate });
+            let (virtual_channels, delay) = (reply.virtual_channels, reply.delay);
+            kinds.push(Packets { pattern, reversed: true, sizes: &reply.sizes, virtual_channels, rate, delay });
         }
     }
     kinds
+}
+
+/// Which terminals of a router count as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// All whose packets take the same routes.
+    ByRoute,
+    /// Of these, those whose channels are equally fast.
+    ByRouteAndLink,
+}
+
+/// Groups of terminals: those of one group of a walker, all or by the links of their channels.
+struct Groups {
+    /// The group of each terminal.
+    of: Vec<u32>,
+    /// The number of the link of each group's channels.
+    link: Vec<u32>,
+    /// The groups of each group of the walker.
+    begin: Vec<u32>,
+}
+
+impl Groups {
+    /// Divides `count` groups of a walker by the link numbers of their terminals.
+    fn divide(of_walker: &[u32], count: usize, ends: Ends, link_of: impl Fn(TerminalId) -> u32) -> Self {
+        let terminals = || (0..of_walker.len() as u32).map(TerminalId);
+        let key = |terminal: TerminalId| {
+            let link = if ends == Ends::ByRouteAndLink { link_of(terminal) } else { 0 };
+            (of_walker[terminal.index()], link)
+        };
+        let mut numbers: BTreeMap<(u32, u32), u32> = terminals().map(|terminal| (key(terminal), 0)).collect();
+        let mut begin = vec![0; count + 1];
+        for (number, (&(walked, _), place)) in numbers.iter_mut().enumerate() {
+            *place = number as u32;
+            begin[walked as usize + 1] = number as u32 + 1;
+        }
+        (1..begin.len()).for_each(|group| begin[group] = begin[group].max(begin[group - 1]));
+        Self {
+            of: terminals().map(|terminal| numbers[&key(terminal)]).collect(),
+            link: numbers.keys().map(|&(_, link)| link).collect(),
+            begin,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.link.len()
+    }
+
+    /// The groups into which one of the walker is divided.
+    fn within(&self, walked: usize) -> Range<usize> {
+        self.begin[walked] as usize..self.begin[walked + 1] as usize
+    }
 }
 
 /// Groups of terminals that are looked at, numbered anew in their order.
@@ -104,15 +161,13 @@ pub(super) struct Demand {
 impl Demand {
     /// # Errors
     /// There are too many pairs of groups.
-    fn of(packets: &Packets<'_>, walker: &Walker<'_>, terminals: u32) -> Result<(Self, Vec<TerminalId>), AnalysisError> {
-        let (representatives, group_of_destination) = walker.destination_groups();
-        let group_of_source = walker.group_of();
+    fn of(packets: &Packets<'_>, terminals: u32, from: &Groups, to: &Groups) -> Result<Self, AnalysisError> {
         let looked = looked_terminals(packets.pattern, terminals);
         // A sample stands for all: what it sends is scaled up.
         let scale = f64::from(terminals) / looked.len() as f64;
         let groups_of = |of: &[u32]| looked.clone().map(|terminal| of[terminal.index()]).collect::<Vec<_>>().into_iter();
-        let sources = Looked::at(walker.group_count(), (!packets.reversed).then(|| groups_of(group_of_source)));
-        let destinations = Looked::at(representatives.len(), packets.reversed.then(|| groups_of(&group_of_destination)));
+        let sources = Looked::at(from.count(), (!packets.reversed).then(|| groups_of(&from.of)));
+        let destinations = Looked::at(to.count(), packets.reversed.then(|| groups_of(&to.of)));
         if sources.count as u64 * destinations.count as u64 > MAX_PAIRS {
             return Err(AnalysisError::TooLarge { sources: sources.count, destinations: destinations.count });
         }
@@ -128,18 +183,18 @@ impl Demand {
         for one in looked {
             let share = packets.pattern.share(one);
             for (other, weight) in packets.pattern.weights(one) {
-                let (from, to) = if packets.reversed { (other, one) } else { (one, other) };
+                let (source, destination) = if packets.reversed { (other, one) } else { (one, other) };
                 let weight = weight * share * scale;
-                demand.sent[from.index()] += weight;
-                demand.to_self += if from == to { weight } else { 0.0 };
-                demand.received[to.index()] += weight;
-                let (row, column) = (group_of_destination[to.index()] as usize, group_of_source[from.index()] as usize);
+                demand.sent[source.index()] += weight;
+                demand.to_self += if source == destination { weight } else { 0.0 };
+                demand.received[destination.index()] += weight;
+                let (row, column) = (to.of[destination.index()] as usize, from.of[source.index()] as usize);
                 let row = demand.destinations.number_of[row] as usize;
                 let column = demand.sources.number_of[column] as usize;
                 demand.between[row * demand.sources.count + column] += weight;
             }
         }
-        Ok((demand, representatives))
+        Ok(demand)
     }
 
     /// What goes to a group of destinations, by the groups of sources that are looked at.
@@ -161,9 +216,25 @@ pub(super) struct Flow<'a> {
     pub(super) order: &'a [u32],
     /// What begins at each place, in packets of this kind.
     pub(super) beginning: Vec<f64>,
+    /// The same by the link of the injection channel: place, number of the link, packets.
+    pub(super) entering: Vec<(u32, u32, f64)>,
+    /// The number of the link of the ejection channel.
+    ejection: u32,
 }
 
-impl Flow<'_> {
+impl<'a> Flow<'a> {
+    fn new(routes: &'a Routes, order: &'a [u32], entering: Vec<(u32, u32, f64)>, ejection: u32) -> Self {
+        let mut beginning = vec![0.0; routes.places.len()];
+        entering.iter().for_each(|&(place, _, packets)| beginning[place as usize] += packets);
+        Self { routes, order, beginning, entering, ejection }
+    }
+
+    /// The number of the link that a step takes, where terminals of a router are told apart [by their links](Ends::ByRouteAndLink).
+    pub(super) fn link(&self, network: &Network, step: &Step) -> u32 {
+        // The routes lead to one terminal, which stands for others with other channels.
+        if step.to == DELIVERED { self.ejection } else { network.link_number(step.channel) }
+    }
+
     /// What comes through each place, whether it begins there or arrives.
     pub(super) fn through(&self) -> Vec<f64> {
         let mut through = self.beginning.clone();
@@ -191,30 +262,30 @@ pub(super) fn for_each_flow(
     scenario: &Scenario,
     packets: &Packets<'_>,
     congestion: Congestion,
+    ends: Ends,
     mut visit: impl FnMut(&Flow<'_>),
 ) -> Result<(Demand, f64), AnalysisError> {
-    let mut walker = Walker::new(&scenario.network, scenario.routing.as_ref(), packets.virtual_channels);
+    let network = &*scenario.network;
+    let mut walker = Walker::new(network, scenario.routing.as_ref(), packets.virtual_channels);
     if congestion == Congestion::None {
         walker = walker.idle();
     }
-    let (demand, destinations) = Demand::of(packets, &walker, scenario.network.terminal_count())?;
-    let wanted: Vec<usize> = (0..destinations.len()).filter(|&index| demand.to(index).iter().any(|&weight| weight > 0.0)).collect();
+    let (destinations, of_destination) = walker.destination_groups();
+    let (from, to) = groups(network, &walker, ends, destinations.len(), &of_destination);
+    let demand = Demand::of(packets, network.terminal_count(), &from, &to)?;
+    let is_wanted = |walked: &usize| to.within(*walked).any(|group| demand.to(group).iter().any(|&weight| weight > 0.0));
+    let wanted: Vec<usize> = (0..destinations.len()).filter(is_wanted).collect();
     let (mut routes, mut visited, mut sample) = (Routes::default(), 0.0, wanted.len());
     let mut index = 0;
     while index < sample {
-        let destination = wanted[index * wanted.len() / sample];
-        let to = destinations[destination];
-        walker.walk(to, &mut routes).map_err(|lost| AnalysisError::Lost { from: lost.source, to, problem: lost.problem })?;
-        let order = routes
-            .order()
-            .map_err(|cycle| AnalysisError::Circular { destination: to, router: routes.places[cycle[0] as usize].hop.router })?;
-        let mut beginning = vec![0.0; routes.places.len()];
-        for start in &routes.starts {
-            let source = demand.sources.number(start.group as usize);
-            beginning[start.place as usize] += source.map_or(0.0, |source| demand.to(destination)[source]) * start.probability;
+        let walked = wanted[index * wanted.len() / sample];
+        let order = walk(&mut walker, destinations[walked], &mut routes)?;
+        for group in to.within(walked).filter(|&group| demand.to(group).iter().any(|&weight| weight > 0.0)) {
+            let row = demand.to(group);
+            let entering = entering(&routes, &from, &|source| demand.sources.number(source).map(|column| row[column]));
+            visited += row.iter().sum::<f64>() * routes.share;
+            visit(&Flow::new(&routes, &order, entering, to.link[group]));
         }
-        visited += demand.to(destination).iter().sum::<f64>() * routes.share;
-        visit(&Flow { routes: &routes, order: &order, beginning });
         if index == 0 {
             // The first destination tells what one costs.
             let cost = (routes.places.len() + routes.steps.len()) as u64;
@@ -224,4 +295,63 @@ pub(super) fn for_each_flow(
     }
     let share = if demand.total() > 0.0 { visited / demand.total() } else { 0.0 };
     Ok((demand, share))
+}
+
+/// Calls `visit` with the flow to each destination of an all-to-all among some terminals, each of which sends a packet to each other one, as
+/// long as it says so.
+pub(super) fn for_each_exchange(
+    scenario: &Scenario,
+    virtual_channels: VirtualChannels,
+    terminals: &[TerminalId],
+    mut visit: impl FnMut(&Flow<'_>) -> ControlFlow<()>,
+) -> Result<(), AnalysisError> {
+    let network = &*scenario.network;
+    let mut walker = Walker::new(network, scenario.routing.as_ref(), virtual_channels).idle();
+    let (destinations, of_destination) = walker.destination_groups();
+    let (from, to) = groups(network, &walker, Ends::ByRouteAndLink, destinations.len(), &of_destination);
+    let mut senders = vec![0.0; from.count()];
+    let mut receivers = vec![Vec::new(); to.count()];
+    for terminal in terminals {
+        senders[from.of[terminal.index()] as usize] += 1.0;
+        receivers[to.of[terminal.index()] as usize].push(*terminal);
+    }
+    let mut routes = Routes::default();
+    for (walked, &destination) in destinations.iter().enumerate() {
+        let groups = || to.within(walked).filter(|&group| !receivers[group].is_empty());
+        if groups().next().is_none() {
+            continue;
+        }
+        let order = walk(&mut walker, destination, &mut routes)?;
+        for group in groups() {
+            let mut packets: Vec<f64> = senders.iter().map(|count| count * receivers[group].len() as f64).collect();
+            // Nobody sends to itself.
+            receivers[group].iter().for_each(|terminal| packets[from.of[terminal.index()] as usize] -= 1.0);
+            let entering = entering(&routes, &from, &|source| Some(packets[source]));
+            if visit(&Flow::new(&routes, &order, entering, to.link[group])).is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The groups of sources and of destinations.
+fn groups(network: &Network, walker: &Walker<'_>, ends: Ends, destinations: usize, of_destination: &[u32]) -> (Groups, Groups) {
+    let from =
+        Groups::divide(walker.group_of(), walker.group_count(), ends, |terminal| network.link_number(network.injection_channel(terminal)));
+    let to = Groups::divide(of_destination, destinations, ends, |terminal| network.link_number(network.ejection_channel(terminal)));
+    (from, to)
+}
+
+/// Walks the routes to a destination. The answer is the order of their places.
+fn walk(walker: &mut Walker<'_>, to: TerminalId, routes: &mut Routes) -> Result<Vec<u32>, AnalysisError> {
+    walker.walk(to, routes).map_err(|lost| AnalysisError::Lost { from: lost.source, to, problem: lost.problem })?;
+    routes.order().map_err(|cycle| AnalysisError::Circular { destination: to, router: routes.places[cycle[0] as usize].hop.router })
+}
+
+/// Where packets to a group of destinations enter the network, by the link of their injection channel. `sent` tells what each group of
+/// sources sends there, if it is looked at.
+fn entering(routes: &Routes, from: &Groups, sent: &dyn Fn(usize) -> Option<f64>) -> Vec<(u32, u32, f64)> {
+    let of_start = routes.starts.iter().flat_map(|start| from.within(start.group as usize).map(move |group| (start, group)));
+    of_start.filter_map(|(start, group)| Some((start.place, from.link[group], sent(group)? * start.probability))).collect()
 }

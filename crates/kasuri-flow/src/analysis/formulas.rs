@@ -3,7 +3,7 @@
 use super::prediction::Guided;
 use super::waiting::Waiting;
 use super::workload::closed_workload;
-use super::{AnalysisError, ChannelLoads, channel_loads, hit_rates, zero_load};
+use super::{AnalysisError, ChannelLoads, ZeroLoad, channel_loads, hit_rates, zero_load};
 use crate::support::{self, Column};
 use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status};
 use kasuri_model::refusal::Refusal;
@@ -88,9 +88,13 @@ impl Prepared for Question<'_> {
             return closed_workload(scenario, closed, controller);
         }
         let loads = channel_loads(scenario).map_err(refuse)?;
-        let formulas = formulas(scenario, &loads).map_err(refuse)?;
+        let alone = zero_load(scenario).map_err(refuse)?;
+        let formulas = formulas_with(scenario, &loads, &alone).map_err(refuse)?;
         let rates = hit_rates(scenario).map_err(refuse)?;
         let mut outcome = outcome(scenario, &loads, formulas);
+        if !alone.exact {
+            outcome.not_modelled.push("zero_load_latency (approximate)".to_owned());
+        }
         if let Some(rates) = rates {
             outcome.prediction = Some(rates.as_counts());
             outcome.not_modelled.push("router.on_miss".to_owned());
@@ -119,7 +123,10 @@ pub(crate) fn refuse(error: AnalysisError) -> Refusal {
 /// # Errors
 /// As [`channel_loads`] and [`zero_load`].
 pub fn formulas(scenario: &Scenario, loads: &ChannelLoads) -> Result<Formulas, AnalysisError> {
-    let alone = zero_load(scenario)?;
+    formulas_with(scenario, loads, &zero_load(scenario)?)
+}
+
+fn formulas_with(scenario: &Scenario, loads: &ChannelLoads, alone: &ZeroLoad) -> Result<Formulas, AnalysisError> {
     let waiting = Waiting::of(scenario, loads)?;
     let latency = |load: f64| waiting.cycles(load).map(|cycles| alone.packet_latency + cycles);
     let bound = loads.ideal_throughput(&scenario.network);
@@ -273,5 +280,6 @@ fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<f64> {
         return None;
     }
     let flits: f64 = scenario.batches().map(|(class, packets)| packets as f64 * class.sizes.mean()).sum();
-    formulas.static_throughput.map(|bound| (flits / bound).ceil())
+    // Rounded down, but for the rounding of the sums.
+    formulas.static_throughput.map(|bound| (flits / bound * (1.0 + 1e-12)).floor())
 }

@@ -5,7 +5,7 @@
 //! the first flits and the last channel decide, so the flits are followed here, each over all routers, by the rules of the flit
 //! engine. The cost is flits times routers.
 
-use kasuri_model::router::{Bidding, Pipeline, RouterParameters, Switching};
+use kasuri_model::router::{Architecture, Bidding, Pipeline, RouterParameters, Switching};
 use kasuri_network::network::Link;
 
 /// The path of a packet and the routers on it.
@@ -45,8 +45,12 @@ impl LonePacket<'_> {
         u64::from(self.channels[hop].latency + 1 + delay)
     }
 
-    /// Cycles from a head's arrival at a router to its first possible switch grant.
-    fn decision(&self) -> u64 {
+    /// Cycles from the arrival of a flit at a router to its first possible switch grant. Flits follow their head without a decision of their
+    /// own, but the latency of an output-queued router is that of each flit.
+    pub(super) fn decision(&self, flit: usize) -> u64 {
+        if flit > 0 && self.router.architecture != Architecture::OutputQueued {
+            return 0;
+        }
         u64::from(self.pipeline.route_cycles + u32::from(self.pipeline.bidding == Bidding::InTurn))
     }
 }
@@ -63,7 +67,7 @@ fn flit_by_flit(packet: &LonePacket<'_>) -> u64 {
     for flit in 0..packet.flits as usize {
         arrival = 0;
         for stage in 0..stages {
-            let mut now = if flit == 0 && stage > 0 { arrival + packet.decision() } else { arrival };
+            let mut now = if stage > 0 { arrival + packet.decision(flit) } else { arrival };
             if flit > 0 {
                 now = now.max(before[stage] + u64::from(packet.channels[stage].period));
             }
@@ -84,7 +88,7 @@ fn flit_by_flit(packet: &LonePacket<'_>) -> u64 {
 fn store_and_forward(packet: &LonePacket<'_>) -> u64 {
     let mut tail = 0;
     for (stage, channel) in packet.channels.iter().enumerate() {
-        let head = if stage == 0 { 0 } else { tail + packet.decision() };
+        let head = if stage == 0 { 0 } else { tail + packet.decision(0) };
         tail = head + u64::from(packet.flits - 1) * u64::from(channel.period) + packet.flight(stage);
     }
     tail

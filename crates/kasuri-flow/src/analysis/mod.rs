@@ -5,17 +5,20 @@
 //! where they find every buffer empty.
 
 mod channel_load;
+mod exchange;
 mod flow;
 mod formulas;
 mod lone_packet;
 mod memory;
 mod prediction;
 pub mod programs;
+mod tails;
 mod waiting;
 mod workload;
 mod zero_load;
 
 pub use channel_load::{ChannelLoads, channel_loads};
+pub use exchange::is_counted_by_routers;
 pub(crate) use formulas::refuse;
 pub use formulas::{AnalysisEngine, AnalysisOptions, formulas};
 pub use lone_packet::{LonePacket, lone_packet_latency};

@@ -5,7 +5,7 @@
 //! the hit rates exactly. What a predictor that learns will guess depends on the packets before, and no formula here knows them.
 
 use super::AnalysisError;
-use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
+use super::flow::{Congestion, Ends, Flow, Packets, for_each_flow, packets};
 use kasuri_model::engine::Prediction;
 use kasuri_model::router::Switching;
 use kasuri_model::scenario::Scenario;
@@ -225,7 +225,7 @@ fn count_kind(scenario: &Scenario, guided: &Guided, kind: &Packets<'_>) -> Resul
     let network = &scenario.network;
     let mut counts = Counts::none(network, guided);
     let mut sent = 0.0;
-    let (demand, visited) = for_each_flow(scenario, kind, Congestion::None, |flow| {
+    let (demand, visited) = for_each_flow(scenario, kind, Congestion::None, Ends::ByRoute, |flow| {
         sent += flow.beginning.iter().sum::<f64>();
         count_flow(network, guided, flow, &mut counts);
     })?;

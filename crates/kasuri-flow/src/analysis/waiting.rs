@@ -2,7 +2,7 @@
 
 use super::AnalysisError;
 use super::channel_load::ChannelLoads;
-use super::flow::{Congestion, Flow, for_each_flow, packets};
+use super::flow::{Congestion, Ends, Flow, for_each_flow, packets};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
@@ -48,7 +48,7 @@ impl Waiting {
         let mut turns = Turns::of(network);
         for kind in packets(scenario) {
             let mut between_routers = vec![0.0; loads.load.len()];
-            let (demand, share) = for_each_flow(scenario, &kind, Congestion::Unknown, |flow| {
+            let (demand, share) = for_each_flow(scenario, &kind, Congestion::Unknown, Ends::ByRoute, |flow| {
                 let through = flow.through();
                 let inflow = Inflow::of(network, flow, &through);
                 for step in &flow.routes.steps {

@@ -1,5 +1,6 @@
 //! Closed workloads: what their messages put on each channel, and how soon they can be done.
 
+use super::exchange::{exchange, exchange_of};
 use super::formulas::NOT_MODELLED;
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status};
@@ -11,18 +12,33 @@ use kasuri_workload::workload::Message;
 /// Messages that are routed in step.
 const BATCH: usize = 32;
 
-/// Sums over the messages of a workload.
+/// What the messages of a workload come to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    /// By channel.
+    pub(super) channel_flits: Vec<u64>,
+    /// Flits that terminals send to themselves.
+    pub(super) to_self: u64,
+    pub(super) messages: u64,
+    /// Routers that messages cross.
+    pub(super) hops: f64,
+    /// Of messages that are alone in the network.
+    pub(super) latency: f64,
+    /// Routers that flits cross.
+    pub(super) flit_hops: u64,
+    /// Cycles of the busiest channel, where its flits are a mean; else those of `channel_flits` tell.
+    pub(super) bound: Option<u64>,
+    /// Of what these are means, or estimates: more to name as not modelled.
+    pub(super) means: Vec<String>,
+}
+
+/// Sums over the messages of a workload, one by one.
 #[derive(Debug)]
 struct Sums {
     paths: Paths,
     /// Messages of each terminal so far.
     serials: Vec<u32>,
-    channel_flits: Vec<u64>,
-    to_self: u64,
-    messages: u64,
-    hops: u64,
-    latency: f64,
-    flit_hops: u64,
+    totals: Totals,
 }
 
 /// A bound for a closed workload: each channel has to carry its flits, whatever the order. Waiting for each other is left out.
@@ -31,17 +47,22 @@ pub(super) fn closed_workload(
     closed: &ClosedWorkload,
     controller: &mut dyn Controller,
 ) -> Result<Outcome, EngineError> {
-    let network = &*scenario.network;
-    let mut sums = Sums {
-        paths: Paths::new(scenario),
-        serials: vec![0; network.terminal_count() as usize],
-        channel_flits: vec![0; network.channel_count() as usize],
-        to_self: 0,
-        messages: 0,
-        hops: 0,
-        latency: 0.0,
-        flit_hops: 0,
+    let totals = match exchange_of(scenario, closed) {
+        Some(collective) => exchange(scenario, closed, &collective, controller)?,
+        None => one_by_one(scenario, closed, controller)?,
     };
+    if let Some(totals) = totals {
+        return Ok(outcome(scenario, totals));
+    }
+    controller.interval_ended(&Interval::default());
+    Ok(Outcome::new(Status::MaxCycles))
+}
+
+/// Routes message by message; `None` if the run is to end.
+fn one_by_one(scenario: &Scenario, closed: &ClosedWorkload, controller: &mut dyn Controller) -> Result<Option<Totals>, EngineError> {
+    let network = &*scenario.network;
+    let totals = Totals { channel_flits: vec![0; network.channel_count() as usize], ..Totals::default() };
+    let mut sums = Sums { paths: Paths::new(scenario), serials: vec![0; network.terminal_count() as usize], totals };
     let (mut batch, mut result, mut is_stopped) = (Vec::with_capacity(BATCH), Ok(()), false);
     closed.workload.each_message(&mut |message| {
         if is_stopped {
@@ -56,11 +77,10 @@ pub(super) fn closed_workload(
     });
     result?;
     if is_stopped {
-        controller.interval_ended(&Interval::default());
-        return Ok(Outcome::new(Status::MaxCycles));
+        return Ok(None);
     }
     sums.add(scenario, closed, &batch)?;
-    Ok(outcome(scenario, sums))
+    Ok(Some(sums.totals))
 }
 
 impl Sums {
@@ -75,22 +95,24 @@ impl Sums {
         self.paths.find(scenario, &mut walks, &|_| 0)?;
         for (walk, message) in walks.iter().zip(batch) {
             let hops = walk.channels.len() as u64 - 1;
-            walk.channels.iter().for_each(|&channel| self.channel_flits[channel as usize] += u64::from(message.flits));
-            self.to_self += if message.source == message.destination { u64::from(message.flits) } else { 0 };
-            self.messages += 1;
-            self.hops += hops;
-            self.flit_hops += hops * u64::from(message.flits);
-            self.latency +=
+            let totals = &mut self.totals;
+            walk.channels.iter().for_each(|&channel| totals.channel_flits[channel as usize] += u64::from(message.flits));
+            totals.to_self += if message.source == message.destination { u64::from(message.flits) } else { 0 };
+            totals.messages += 1;
+            totals.hops += hops as f64;
+            totals.flit_hops += hops * u64::from(message.flits);
+            totals.latency +=
                 self.paths.head_latency(&scenario.network, message.source, &walk.channels[1..], message.flits) + f64::from(message.flits);
         }
         Ok(())
     }
 }
 
-fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
+fn outcome(scenario: &Scenario, sums: Totals) -> Outcome {
     let network = &*scenario.network;
     let busy = |channel: ChannelId| sums.channel_flits[channel.index()] * u64::from(network.link(channel).period);
-    let bound = (0..network.channel_count()).map(|channel| busy(ChannelId(channel))).max().unwrap_or(0);
+    let busiest = || (0..network.channel_count()).map(|channel| busy(ChannelId(channel))).max().unwrap_or(0);
+    let bound = sums.bound.unwrap_or_else(busiest);
     let terminals = || (0..network.terminal_count()).map(TerminalId);
     let of = |channel: ChannelId| sums.channel_flits[channel.index()];
     let messages = sums.messages.max(1) as f64;
@@ -103,7 +125,7 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         formulas: Some(Formulas {
             zero_load_latency: sums.latency / messages,
             packet_latency: None,
-            hops: sums.hops as f64 / messages,
+            hops: sums.hops / messages,
             static_throughput: None,
             ideal_throughput: None,
             saturation_load: None,
@@ -112,6 +134,6 @@ fn outcome(scenario: &Scenario, sums: Sums) -> Outcome {
         channel_flits: sums.channel_flits,
         ..Outcome::new(Status::Completed)
             .completed(Some((bound as f64, Vec::new())))
-            .leaving_out(NOT_MODELLED, ["workload.synchronisation".to_owned()])
+            .leaving_out(NOT_MODELLED, ["workload.synchronisation".to_owned()].into_iter().chain(sums.means))
     }
 }

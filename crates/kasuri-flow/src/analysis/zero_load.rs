@@ -1,13 +1,11 @@
 //! The latency that a scenario's packets have when each is alone in the network.
 
-use super::flow::{Congestion, Flow, Packets, for_each_flow, packets};
+use super::AnalysisError;
+use super::flow::{Congestion, Ends, Flow, Packets, for_each_flow, packets};
 use super::prediction::{Guided, rates_of};
-use super::{AnalysisError, LonePacket, lone_packet_latency};
-use kasuri_model::router::{RouterParameters, Switching};
+use super::tails::Tails;
+use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::ChannelId;
-use kasuri_network::network::{Link, Network};
-use kasuri_network::routing::walk::DELIVERED;
 
 /// Expected values over all packets of a scenario, each alone in the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,9 +14,9 @@ pub struct ZeroLoad {
     pub packet_latency: f64,
     /// Routers crossed.
     pub hops: f64,
-    /// Is the latency exact? Otherwise channels of different speed meet packets that stall on small buffers or slow channels (and these
-    /// stalls are those of the slowest channels), the router has a part that the formula leaves out, it and not the routing chooses
-    /// among ports, or it takes several steps in a cycle and the sum is over whole cycles on the average.
+    /// Is the latency exact? Otherwise only a part of the traffic was looked at, paths are too many or packets too long to be followed one by
+    /// one, the router has a part that the formula leaves out, it and not the routing chooses among ports, or it takes several steps in a
+    /// cycle and the sum is over whole cycles on the average.
     pub exact: bool,
     /// The part of the traffic that was looked at; 1 is all. Large networks are sampled.
     pub share: f64,
@@ -26,8 +24,8 @@ pub struct ZeroLoad {
 
 /// The expected latency of a lone packet.
 ///
-/// Of each path the cycles of its routers and the latencies of its channels are summed; what the packet's length adds depends
-/// on the number of routers only, and is found by following its flits ([`lone_packet_latency`]).
+/// Of each path the cycles of its routers and the latencies of its channels are summed; what the packet's length adds depends on the
+/// path's channels in their order ([`lone_packet_latency`](super::lone_packet_latency)). Replies count the time to make them.
 ///
 /// Routers that predict save cycles at each hit ([`hit_rates`](super::hit_rates)).
 ///
@@ -39,17 +37,23 @@ pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let alone = without_prediction(&scenario)?;
     let rates = rates_of(&scenario, &guided)?;
     let saved = rates.hits * saved_cycles(&scenario);
-    // A hit shortens the credit loop as well, so a packet that stalls for credits stalls less than without.
-    let exact = alone.exact && packets(&scenario).iter().all(|kind| !can_stall(&scenario, kind));
+    // A hit shortens the credit loop as well, so a packet that stalls for credits stalls less than without; and where channels differ in
+    // their period, how far a tail is behind depends on which routers its head has passed by hits.
+    let follows = |kind: &Packets<'_>| kind.sizes.max() == 1 || have_one_period(&scenario) && !can_stall(&scenario, kind);
+    let exact = alone.exact && packets(&scenario).iter().all(follows);
     Ok(ZeroLoad { packet_latency: alone.packet_latency - saved, exact, ..alone })
+}
+
+fn have_one_period(scenario: &Scenario) -> bool {
+    scenario.network.links().windows(2).all(|links| links[0].period == links[1].period)
 }
 
 /// May a lone packet have to wait for a credit between two routers?
 fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
     let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
-    let (link, _) = slowest(network, (0..network.channel_count()).map(ChannelId));
+    let longest = network.links().iter().map(|link| link.latency).max().unwrap_or(0);
     let around =
-        pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (link.latency + 1) + router.cycles_of_hint() + router.credit_delay;
+        pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (longest + 1) + router.cycles_of_hint() + router.credit_delay;
     kind.sizes.max() > router.channel_depth() && router.channel_depth() < around
 }
 
@@ -59,76 +63,57 @@ fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let mut share = 1.0f64;
     let mut exact = is_plain(&scenario.router, &kinds) && !scenario.routing.offers_several();
     for kind in kinds {
-        let extra = Extra::new(scenario, &kind);
+        let mut tails = Tails::new(scenario, kind.sizes);
         let mut one = Sum::default();
-        let (demand, visited) = for_each_flow(scenario, &kind, Congestion::None, |flow| one.add(scenario, flow, extra.depends_on_hops))?;
+        let visit = |flow: &Flow<'_>| one.add(scenario, flow, &mut tails);
+        let (demand, visited) = for_each_flow(scenario, &kind, Congestion::None, Ends::ByRouteAndLink, visit)?;
         if one.packets == 0.0 {
             continue;
         }
-        let tail = extra.expected(&one.by_hops);
         // What was visited stands for all of this kind.
         let weight = kind.rate * demand.total() / one.packets;
         sum.packets += weight * one.packets;
-        sum.latency += weight * (one.latency + tail * one.packets);
+        sum.latency += weight * (one.latency + f64::from(kind.delay) * one.packets);
         sum.hops += weight * one.hops;
         share = share.min(visited * demand.share);
-        exact &= extra.exact;
+        exact &= tails.is_exact();
     }
     if sum.packets == 0.0 {
         return Err(AnalysisError::NoTraffic);
     }
-    Ok(ZeroLoad { packet_latency: sum.latency / sum.packets, hops: sum.hops / sum.packets, exact, share })
+    Ok(ZeroLoad { packet_latency: sum.latency / sum.packets, hops: sum.hops / sum.packets, exact: exact && share > WHOLE, share })
 }
 
+/// A part of the traffic above this is all of it: the rest is rounding.
+const WHOLE: f64 = 1.0 - 1e-6;
+
+/// Sums over packets.
 #[derive(Default)]
 struct Sum {
     packets: f64,
-    /// Of their heads.
     latency: f64,
     hops: f64,
-    /// Packets by routers crossed; without detail all stand at 1.
-    by_hops: Vec<f64>,
 }
 
 impl Sum {
-    /// Adds the packets to one destination: head latency = 1 + L_inj + R P + sum of L + L_ej.
-    fn add(&mut self, scenario: &Scenario, flow: &Flow<'_>, by_hops: bool) {
+    /// Adds the packets to one destination: head latency = 1 + L_inj + R P + sum of L + L_ej, and what their tails are later.
+    fn add(&mut self, scenario: &Scenario, flow: &Flow<'_>, tails: &mut Tails<'_>) {
         let network = &scenario.network;
         let through = flow.through();
         let head_cycles = head_cycles(scenario);
         // The bits in front of a packet are so long on each channel.
         let hint = scenario.router.cycles_of_hint();
+        let latency = |link: u32| network.links()[link as usize].latency + hint;
         for step in &flow.routes.steps {
             let packets = through[step.from as usize] * step.probability;
             self.hops += packets;
-            self.latency += packets * (head_cycles + f64::from(network.link(step.channel).latency + hint));
+            self.latency += packets * (head_cycles + f64::from(latency(flow.link(network, step))));
         }
-        for (place, &packets) in flow.routes.places.iter().zip(&flow.beginning).filter(|(_, packets)| **packets > 0.0) {
-            let injection = network.injection_channel(place.hop.source);
+        for &(_, link, packets) in &flow.entering {
             self.packets += packets;
-            self.latency += packets * f64::from(1 + network.link(injection).latency + hint);
+            self.latency += packets * f64::from(1 + latency(link));
         }
-        if by_hops {
-            self.count_by_hops(flow);
-        } else {
-            self.by_hops.resize(2, 0.0);
-            self.by_hops[1] = self.packets;
-        }
-    }
-
-    /// Lets the distribution of the routers crossed so far flow along the routes.
-    fn count_by_hops(&mut self, flow: &Flow<'_>) {
-        let mut crossed: Vec<Vec<f64>> = flow.beginning.iter().map(|&packets| vec![packets]).collect();
-        for &place in flow.order {
-            let here = std::mem::take(&mut crossed[place as usize]);
-            for step in flow.routes.steps_of(place) {
-                let next = if step.to == DELIVERED { &mut self.by_hops } else { &mut crossed[step.to as usize] };
-                if next.len() <= here.len() {
-                    next.resize(here.len() + 1, 0.0);
-                }
-                here.iter().zip(&mut next[1..]).for_each(|(packets, next)| *next += packets * step.probability);
-            }
-        }
+        self.latency += tails.of(flow, &through);
     }
 }
 
@@ -174,60 +159,4 @@ fn is_plain(router: &RouterParameters, kinds: &[Packets<'_>]) -> bool {
     // Several steps in a cycle send the flits of a packet as fast as its channels take them, unless credits are missing.
     let is_streamed = router.internal_speedup == 1.0 || kinds.iter().all(|kind| kind.sizes.max() <= router.channel_depth());
     has_whole_steps && is_streamed && !LEFT_OUT.iter().any(|key| router.extends(key))
-}
-
-/// What a packet's length adds to the latency of its head.
-struct Extra<'a> {
-    scenario: &'a Scenario,
-    kind: &'a Packets<'a>,
-    terminal_link: Link,
-    router_link: Link,
-    depends_on_hops: bool,
-    exact: bool,
-}
-
-impl<'a> Extra<'a> {
-    fn new(scenario: &'a Scenario, kind: &'a Packets<'a>) -> Self {
-        let network = &scenario.network;
-        let (terminal_link, terminals_alike) = slowest(network, (0..2 * network.terminal_count()).map(ChannelId));
-        let (router_link, routers_alike) = slowest(network, network.router_channels());
-        let simple = kind.sizes.max() <= scenario.router.channel_depth()
-            && terminal_link.period == 1
-            && router_link.period == 1
-            && scenario.router.switching != Switching::StoreAndForward;
-        let exact = simple || kind.sizes.max() == 1 || (terminals_alike && routers_alike);
-        Self { scenario, kind, terminal_link, router_link, depends_on_hops: !simple, exact }
-    }
-
-    /// The mean over packets whose number of routers is distributed so.
-    fn expected(&self, by_hops: &[f64]) -> f64 {
-        let total: f64 = by_hops.iter().sum();
-        let at = |(hops, packets): (usize, &f64)| packets / total * self.at(hops);
-        by_hops.iter().enumerate().filter(|(_, packets)| **packets > 0.0).map(at).sum()
-    }
-
-    /// Latency of the packet less that of its head alone, over a path of the slowest channels.
-    fn at(&self, hops: usize) -> f64 {
-        let mut channels = vec![self.terminal_link];
-        channels.resize(hops, self.router_link);
-        channels.push(self.terminal_link);
-        let latency = |flits| {
-            let (router, pipeline) = (&self.scenario.router, &self.scenario.pipeline);
-            lone_packet_latency(&LonePacket { channels: &channels, flits, router, pipeline })
-        };
-        let head = latency(1);
-        self.kind.sizes.distribution().map(|(flits, probability)| probability * (latency(flits) - head) as f64).sum()
-    }
-}
-
-/// The greatest latency and period of some channels, and whether all of them are alike.
-fn slowest(network: &Network, channels: impl Iterator<Item = ChannelId>) -> (Link, bool) {
-    let mut slowest: Option<Link> = None;
-    let mut alike = true;
-    for link in channels.map(|channel| network.link(channel)) {
-        let known = slowest.get_or_insert(link);
-        alike &= *known == link;
-        *known = Link { latency: known.latency.max(link.latency), period: known.period.max(link.period) };
-    }
-    (slowest.unwrap_or_default(), alike)
 }

@@ -35,6 +35,10 @@ impl Collective for Shift {
         false
     }
 
+    fn is_direct(&self) -> bool {
+        true
+    }
+
     fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
         Some((u64::from(ranks) * u64::from(self.rounds()), self.flits))
     }

@@ -65,6 +65,11 @@ pub trait Collective: Debug + Send + Sync {
         None
     }
 
+    /// Does each rank send each of its blocks to the rank that it is meant for, in a message of its own?
+    fn is_direct(&self) -> bool {
+        false
+    }
+
     /// Into how many parts a message is cut.
     fn parts(&self) -> u32 {
         1

@@ -257,6 +257,10 @@ impl Collective for Scheduled {
         false
     }
 
+    fn is_direct(&self) -> bool {
+        true
+    }
+
     fn volume(&self, ranks: u32) -> Option<(u64, u32)> {
         self.schedule.is_full().then(|| (u64::from(ranks) * u64::from(self.rounds()), self.flits))
     }

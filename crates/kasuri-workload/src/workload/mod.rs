@@ -15,7 +15,7 @@ pub mod rounds;
 pub mod stages;
 pub mod trace;
 
-use crate::collective::Least;
+use crate::collective::{ALL_TO_ALL, Least};
 use crate::translation::users::MAX_USERS;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Streams;
@@ -108,6 +108,17 @@ pub struct Collective<'a> {
     pub message_flits: u32,
     /// How often it is run.
     pub times: u32,
+    /// Is each block a message of its own, from the rank that has it to the rank that it is meant for?
+    pub is_direct: bool,
+}
+
+impl Collective<'_> {
+    /// Is it an all-to-all of which each ordered pair of ranks has exactly one message, each time that it is run?
+    pub fn is_one_message_a_pair(&self, messages: u64) -> bool {
+        let ranks = self.terminals.len() as u64;
+        let pairs = ranks * ranks.saturating_sub(1) * u64::from(self.times);
+        self.operation == ALL_TO_ALL && self.is_direct && self.ports == 1 && messages == pairs
+    }
 }
 
 /// One pass through a workload.

@@ -279,7 +279,8 @@ impl Workload for Rounds {
     fn collective(&self) -> Option<super::Collective<'_>> {
         let Named { name, schedule, least, message_flits } = self.operation?;
         let times = self.total / self.once.max(1);
-        Some(super::Collective { operation: name, schedule, terminals: &self.placement, ports: 1, least, message_flits, times })
+        let is_direct = self.collective.is_direct();
+        Some(super::Collective { operation: name, schedule, terminals: &self.placement, ports: 1, least, message_flits, times, is_direct })
     }
 
     fn placement(&self) -> Option<&[TerminalId]> {

@@ -195,3 +195,17 @@ fn a_timeline_shows_the_messages_of_a_workload() {
         }
     }
 }
+
+/// Replies of one flit that take 1,000 cycles to make: over two routers of 4 cycles and three channels of latency 1 a packet takes
+/// 1 + 1 + 2 x 4 + 1 + 1 = 12 cycles, a reply 1,012, the mean of both 512.
+#[test]
+fn replies_take_the_time_to_make_them() {
+    let rows = rows(
+        "[network]\ntopology = \"full-mesh\"\nrouters = 6\n[routing]\nalgorithm = \"minimal\"\n[router]\nvirtual_channels = 4\n\
+         [traffic]\npattern = \"uniform\"\nload = 0.0005\nreply = { packet_flits = 1, delay = 1000 }\n\
+         [measure]\nwarmup = 5000\ncycles = 100000\n[sweep]\nengine = [\"flit\", \"analysis\"]\n",
+    );
+    assert_eq!(number(&rows[1], "zero_load_latency"), 512.0);
+    assert!((number(&rows[0], "packet_latency_mean") - 512.0).abs() < 15.0, "{}", number(&rows[0], "packet_latency_mean"));
+    assert!((number(&rows[1], "packet_latency_mean") - 512.0).abs() < 1.0, "{}", number(&rows[1], "packet_latency_mean"));
+}

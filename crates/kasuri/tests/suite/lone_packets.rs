@@ -1,12 +1,14 @@
 //! One packet alone: the flit engine and the zero-load formula agree to the cycle.
 
+use kasuri::engines::CyclesEngine;
 use kasuri::measure::{Completion, Fixed, Offer};
 use kasuri_config::{Document, Until};
 use kasuri_flit::FlitEngine;
-use kasuri_flow::analysis::zero_load;
+use kasuri_flow::analysis::{AnalysisEngine, zero_load};
 use kasuri_model::engine::Engine;
 use kasuri_network::topology::Files;
 use proptest::prelude::*;
+use std::fmt::Write;
 
 /// A permutation file with one pair: a single terminal sends.
 struct OnePair(u32, u32);
@@ -203,3 +205,118 @@ const ROUTERS: [&str; 11] = [
     "long_stages = \"batched\"\npipeline = [{ stage = \"RC\", cycles = 3 }, \"VA\", \"SA\", { stage = \"ST\", cycles = 2 }]",
     "speculative = true\nlookahead = true",
 ];
+
+/// A network of its own: an edge list, and one pair of its terminals that sends.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) edges: String,
+    pair: (u32, u32),
+}
+
+impl Files for Drawn {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let text = if path == "network" { self.edges.clone() } else { format!("{} {}\n", self.pair.0, self.pair.1) };
+        Ok(text.into_bytes())
+    }
+}
+
+/// A link of a drawn network: latency and period.
+type Speed = (u32, u32);
+
+fn speed() -> impl Strategy<Value = Speed> {
+    (0u32..6, prop_oneof![Just(1u32), 1u32..5])
+}
+
+/// Connected networks of up to 7 routers, any of whose links have a speed of their own: a tree and some links more. One pair of terminals,
+/// which may be at one router.
+pub(crate) fn drawn_network() -> impl Strategy<Value = Drawn> {
+    let tree = prop::collection::vec((any::<prop::sample::Index>(), speed()), 1..7);
+    let more = prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), speed()), 0..4);
+    let ends = prop::collection::vec((any::<prop::sample::Index>(), speed()), 2..5);
+    let pair = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
+    (tree, more, ends, pair).prop_map(|(tree, more, ends, pair)| {
+        let routers = tree.len() + 1;
+        let mut edges = String::new();
+        let mut link = |one: String, other: String, (latency, period): Speed| {
+            writeln!(edges, "{one} {other} latency={latency} period={period}").unwrap();
+        };
+        let router = |number: usize| format!("router {number}");
+        for (number, (parent, speed)) in tree.iter().enumerate() {
+            link(router(number + 1), router(parent.index(number + 1)), *speed);
+        }
+        for (one, other, speed) in more.iter().filter(|(one, other, _)| one.index(routers) != other.index(routers)) {
+            link(router(one.index(routers)), router(other.index(routers)), *speed);
+        }
+        for (number, (at, speed)) in ends.iter().enumerate() {
+            link(format!("terminal {number}"), router(at.index(routers)), *speed);
+        }
+        Drawn { edges, pair: (pair.0.index(ends.len()) as u32, pair.1.index(ends.len()) as u32) }
+    })
+}
+
+/// Routers of every architecture and kind of switching, and packets that they can carry.
+fn drawn_router() -> impl Strategy<Value = (String, u32)> {
+    let input_queued = (
+        prop_oneof![Just("input-queued"), Just("virtual-output-queued"), Just("crosspoint")],
+        prop_oneof![Just("wormhole"), Just("virtual-cut-through"), Just("store-and-forward")],
+        (0..PIPELINES.len(), 1u32..12, 0u32..4, any::<bool>(), any::<bool>(), 1u32..30),
+    )
+        .prop_map(|(architecture, switching, (pipeline, buffer, credit_delay, speculative, lookahead, flits))| {
+            // Other kinds of switching need room for the whole packet.
+            let buffer = if switching == "wormhole" { buffer } else { buffer.max(flits) };
+            let own = if architecture == "input-queued" {
+                format!("pipeline = {}\nspeculative = {speculative}\nlookahead = {lookahead}\n", PIPELINES[pipeline])
+            } else {
+                String::new()
+            };
+            let text = format!(
+                "architecture = \"{architecture}\"\nswitching = \"{switching}\"\nvirtual_channels = 2\nbuffer_flits = {buffer}\n\
+                 credit_delay = {credit_delay}\n{own}"
+            );
+            (text, flits)
+        });
+    let output_queued =
+        (prop_oneof![Just("virtual-cut-through"), Just("store-and-forward")], 0u32..9, 1u32..30).prop_map(|(switching, latency, flits)| {
+            (format!("architecture = \"output-queued\"\nswitching = \"{switching}\"\nlatency = {latency}\n"), flits)
+        });
+    prop_oneof![3 => input_queued, 1 => output_queued]
+}
+
+/// Cases of the drawn networks: a sample, or as many as `PROPTEST_CASES` says.
+fn drawn_cases() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// One packet of the pair, as the file says it. The routing takes the lowest of equal ports, so that there is one path.
+fn drawn_study(network: &Drawn, router: &str, flits: u32) -> kasuri_config::Study {
+    let text = format!(
+        "[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nalgorithm = \"minimal\"\ntie = \"lowest\"\n\
+         allow_deadlock = true\n[router]\n{router}\
+         [traffic]\npattern = \"permutation\"\npath = \"pair\"\nprocess = \"batch\"\nbatch_packets = 1\npacket_flits = {flits}\n"
+    );
+    let document = Document::parse("lone.toml", &text).unwrap();
+    document.study(&document.points().unwrap()[0], network).unwrap_or_else(|error| panic!("{error}\n{text}\n{}", network.edges))
+}
+
+proptest! {
+    #![proptest_config(drawn_cases())]
+
+    /// On networks each of whose links has a speed of its own, a packet takes the time of its own path, to the cycle, in all routers of
+    /// both simulators with cycles; what formulas say of it is exact, or the row says that it is approximate.
+    #[test]
+    fn a_packet_on_a_drawn_network_takes_the_time_of_its_own_path(network in drawn_network(), (router, flits) in drawn_router()) {
+        let study = drawn_study(&network, &router, flits);
+        let text = format!("{flits} flits, {:?}\n{router}{}", network.pair, network.edges);
+        let alone = zero_load(&study.scenario).unwrap();
+        let row = AnalysisEngine.run(&study.scenario, &mut Completion::new(1_000_000, Until::Delivered)).unwrap();
+        prop_assert_eq!(row.formulas.as_ref().unwrap().zero_load_latency, alone.packet_latency);
+        let is_named = row.not_modelled.iter().any(|what| what.contains("approximate"));
+        prop_assert_eq!(is_named, !alone.exact, "{}", text);
+        let outcome = CyclesEngine.run(&study.scenario, &mut Completion::new(1_000_000, Until::Delivered)).unwrap();
+        prop_assert_eq!(outcome.packet_latency.count, 1, "{}", text);
+        let found = outcome.packet_latency.mean().unwrap();
+        prop_assert!(!alone.exact || (found - alone.packet_latency).abs() < 1e-6, "{found} cycles, not {}, of {text}", alone.packet_latency);
+        prop_assert!(alone.exact, "a path of few channels can be followed: {text}");
+    }
+}

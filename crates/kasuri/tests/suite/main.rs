@@ -1,5 +1,6 @@
 //! The tests of the command and its parts from outside, as one program: it is linked once, and its tests fill all cores.
 
+mod all_to_all_formulas;
 mod alltoallv;
 mod arbitrated_networks;
 mod astra;

@@ -1,0 +1,141 @@
+//! All-to-alls in which each pair of ranks has one message: from router to router, not from terminal to terminal.
+//!
+//! Terminals of a router whose channels are alike are one source and one destination, so the cost is that of the routes to each router.
+
+use super::AnalysisError;
+use super::flow::{Flow, for_each_exchange};
+use super::tails::Tails;
+use super::workload::Totals;
+use crate::paths::Paths;
+use kasuri_model::engine::{Controller, EngineError};
+use kasuri_model::refusal::Refusal;
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::{NONE, Network};
+use kasuri_network::routing::walk::DELIVERED;
+use kasuri_workload::workload::Collective;
+use std::ops::ControlFlow;
+
+/// Is the scenario's workload an all-to-all whose cost is that of the routes to each router, and not that of its messages?
+pub fn is_counted_by_routers(scenario: &Scenario) -> bool {
+    scenario.workload.as_ref().is_some_and(|closed| exchange_of(scenario, closed).is_some())
+}
+
+/// The workload as an all-to-all of one message a pair, if it is one and its routes do not differ by the terminal that they come from.
+pub(super) fn exchange_of<'a>(scenario: &Scenario, closed: &'a ClosedWorkload) -> Option<Collective<'a>> {
+    let collective = closed.workload.collective().filter(|_| closed.parts.len() == 1 && !scenario.routing.reads().source)?;
+    collective.is_one_message_a_pair(closed.workload.messages()).then_some(collective)
+}
+
+/// What all messages come to, where routes are left to chance on the average; `None` if the run is to end.
+pub(super) fn exchange(
+    scenario: &Scenario,
+    closed: &ClosedWorkload,
+    collective: &Collective<'_>,
+    controller: &mut dyn Controller,
+) -> Result<Option<Totals>, EngineError> {
+    let network = &*scenario.network;
+    let flits = collective.message_flits;
+    let samples = Samples::of(network);
+    let paths = Paths::new(scenario);
+    let mut latencies = Tails::costs(scenario, |links| samples.latency(network, &paths, links, flits));
+    let mut messages_of = vec![0.0; network.channel_count() as usize];
+    let (mut sums, mut is_stopped) = (Sums { is_whole: true, ..Sums::default() }, false);
+    let visit = |flow: &Flow<'_>| {
+        sums.add(flow, &mut latencies, &mut messages_of);
+        is_stopped = controller.wants_end();
+        if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    for_each_exchange(scenario, closed.parts[0].virtual_channels, collective.terminals, visit).map_err(refuse)?;
+    if is_stopped {
+        return Ok(None);
+    }
+    let others = collective.terminals.len() as f64 - 1.0;
+    for &terminal in collective.terminals {
+        messages_of[network.injection_channel(terminal).index()] = others;
+        messages_of[network.ejection_channel(terminal).index()] = others;
+    }
+    let flits_of_messages = f64::from(flits) * f64::from(collective.times);
+    let times = f64::from(collective.times);
+    let mut means = Vec::new();
+    if sums.draws {
+        means.push("routing.algorithm (loads are means over what it draws)".to_owned());
+    }
+    if !sums.is_whole || !latencies.is_exact() {
+        means.push("routing.algorithm (a sample of its routes)".to_owned());
+    }
+    // Rounded down, but for the rounding of the sums.
+    let whole = |cycles: f64| (cycles * (1.0 + 1e-12)).floor() as u64;
+    let busy = |(channel, messages): (usize, &f64)| {
+        whole(messages * flits_of_messages * f64::from(network.link(ChannelId(channel as u32)).period))
+    };
+    Ok(Some(Totals {
+        bound: messages_of.iter().enumerate().map(busy).max(),
+        channel_flits: messages_of.iter().map(|messages| whole(messages * flits_of_messages)).collect(),
+        to_self: 0,
+        messages: closed.workload.messages(),
+        hops: sums.hops * times,
+        latency: sums.latency * times,
+        flit_hops: (sums.hops * flits_of_messages).round() as u64,
+        means,
+    }))
+}
+
+fn refuse(error: AnalysisError) -> EngineError {
+    let AnalysisError::Lost { from, to, problem } = error else { return super::refuse(error).into() };
+    let reason = format!("a message from terminal {from} to terminal {to} does not arrive: {problem}");
+    Refusal::new("routing.algorithm", reason).into()
+}
+
+/// Sums over messages, each sent once.
+#[derive(Default)]
+struct Sums {
+    hops: f64,
+    latency: f64,
+    /// Is anything of a route left to chance?
+    draws: bool,
+    /// Have all routes been looked at?
+    is_whole: bool,
+}
+
+impl Sums {
+    fn add(&mut self, flow: &Flow<'_>, latencies: &mut Tails<'_>, messages_of: &mut [f64]) {
+        let (through, routes) = (flow.through(), flow.routes);
+        // Where only a part of the routes was walked it stands for all.
+        let whole = 1.0 / routes.share;
+        for step in &routes.steps {
+            let messages = through[step.from as usize] * step.probability * whole;
+            self.hops += messages;
+            self.draws |= step.probability < 1.0;
+            if step.to != DELIVERED {
+                messages_of[step.channel.index()] += messages;
+            }
+        }
+        self.draws |= routes.starts.iter().any(|start| start.probability < 1.0);
+        self.is_whole &= routes.share == 1.0 && routes.branch_share == 1.0;
+        self.latency += latencies.of(flow, &through) * whole;
+    }
+}
+
+/// A channel of each link, and a terminal whose channels have it.
+struct Samples {
+    channel: Vec<u32>,
+    terminal: Vec<TerminalId>,
+}
+
+impl Samples {
+    fn of(network: &Network) -> Self {
+        let (mut channel, mut terminal) = (vec![NONE; network.links().len()], vec![TerminalId(0); network.links().len()]);
+        (0..network.channel_count()).for_each(|number| channel[network.link_number(ChannelId(number)) as usize] = number);
+        for number in (0..network.terminal_count()).map(TerminalId) {
+            terminal[network.link_number(network.injection_channel(number)) as usize] = number;
+        }
+        Self { channel, terminal }
+    }
+
+    /// The latency of a message alone on a path of these links.
+    fn latency(&self, network: &Network, paths: &Paths, links: &[u32], flits: u32) -> f64 {
+        let others: Vec<u32> = links[1..].iter().map(|&link| self.channel[link as usize]).collect();
+        paths.head_latency(network, self.terminal[links[0] as usize], &others, flits) + f64::from(flits)
+    }
+}
