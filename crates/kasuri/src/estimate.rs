@@ -7,6 +7,7 @@ use crate::measure::{Offer, least_cycles};
 use crate::networks::MOST_CHANNELS;
 use crate::plan::deadlock_budget;
 use kasuri_config::{Search, Study};
+use kasuri_flow::analysis::is_counted_by_routers;
 use kasuri_model::engine::{Engine, Method};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock;
@@ -72,7 +73,7 @@ impl Kind {
     /// Seconds that a unit takes on a machine of which nothing is known: measured once, right within a factor of some.
     fn seconds_of_unit(self) -> f64 {
         match self {
-            Self::Analysis => 3e-7,
+            Self::Analysis => 1.5e-7,
             Self::Flow => 1e-6,
             Self::FlowClosed => 1.5e-7,
             Self::FlitCycles => 2.5e-8,
@@ -146,7 +147,7 @@ impl Work {
         let (terminals, channels) = (f64::from(network.terminal_count()), f64::from(network.channel_count()));
         let units = match kind {
             Kind::Endpoint => terminals,
-            Kind::Analysis => terminals * channels,
+            Kind::Analysis => units_of_formulas(scenario),
             Kind::Flow => closed_flits(scenario).map_or(terminals * 100.0, |(messages, _)| messages) * channels.sqrt(),
             // All-to-alls of 4,096 to 46,656 terminals take 50 to 90 ns for a message, rings 180 to 230, users that meet 900.
             Kind::FlowClosed => closed_flits(scenario).map_or(0.0, |(messages, _)| messages),
@@ -222,6 +223,38 @@ fn cycles_of_search(study: &Study) -> f64 {
     }
     let shorter = (SEARCHED_FLITS / longest_packet(&study.scenario)).powf(SHORTER_PACKETS);
     (CYCLES_OF_SEARCH * shorter * SEARCHED_PRECISION / measure.precision).min(most)
+}
+
+/// Channels of a path, about.
+const CHANNELS_OF_PATH: f64 = 8.0;
+
+/// Most steps of routes, and pairs of terminals, that formulas of open traffic look at before they take samples.
+const SAMPLED_STEPS: f64 = 8e6;
+const SAMPLED_PAIRS: f64 = 2e7;
+
+/// Steps of routes that formulas walk. Routes to one router are walked together, unless they differ by the terminal there.
+fn units_of_formulas(scenario: &Scenario) -> f64 {
+    let network = &scenario.network;
+    let terminals = f64::from(network.terminal_count());
+    let destinations = if scenario.routing.reads().terminal { terminals } else { terminals.min(f64::from(network.router_count())) };
+    let walk = f64::from(network.router_count() + network.channel_count() - 2 * network.terminal_count());
+    match &scenario.workload {
+        Some(_) if is_counted_by_routers(scenario) => destinations * walk,
+        Some(closed) => closed.workload.messages() as f64 * CHANNELS_OF_PATH,
+        // Loads, zero load, waiting, distances.
+        None => 4.0 * ((destinations * walk).min(SAMPLED_STEPS) + (terminals * terminals).min(SAMPLED_PAIRS)),
+    }
+}
+
+/// A time in the unit that fits it, two digits.
+pub(crate) fn duration(seconds: f64) -> String {
+    let (number, unit) = match seconds {
+        0.0..120.0 => (seconds, "s"),
+        120.0..7200.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3600.0, "h"),
+    };
+    let digits = (1.0 - number.max(1e-3).log10().floor()).clamp(0.0, 4.0) as usize;
+    format!("{number:.digits$} {unit}")
 }
 
 /// Messages and flits of closed traffic.

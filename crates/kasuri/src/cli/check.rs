@@ -2,7 +2,7 @@
 
 use super::running::{Threads, threads};
 use super::{Exit, Failure};
-use crate::estimate::{Costs, Total, Work};
+use crate::estimate::{Costs, Total, Work, duration as seconds};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
@@ -55,6 +55,7 @@ impl Check {
         let (mut seen, mut extents) = (Seen::default(), Extents::default());
         let mut works = Vec::with_capacity(sweep.count());
         let (mut verdict, mut wrong) = (Verdict::Fine, Wrong::default());
+        let costs = Costs::of_this_machine();
         for number in 0..sweep.count() {
             let point = sweep.point(number)?;
             let study = match preparer.study(&point) {
@@ -65,7 +66,8 @@ impl Check {
                 }
             };
             let engine = preparer.engine(&study);
-            works.push(Work::of(&study, engine, &mut extents));
+            let work = Work::of(&study, engine, &mut extents);
+            works.push(work);
             if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
             }
@@ -73,11 +75,13 @@ impl Check {
                 verdict = verdict.max(describe(&study, out)?);
             }
             if engine.method() == Method::Formulas && seen.traffic(&point) {
-                try_formulas(&document, &point, &study, engine)?;
+                match costs.seconds(&work) {
+                    ..MAX_TRIED_SECONDS => try_formulas(&document, &point, &study, engine)?,
+                    long => writeln!(out, "  formulas: not tried here, for they take about {}", seconds(long))?,
+                }
             }
         }
         wrong.end()?;
-        let costs = Costs::of_this_machine();
         let together = seconds_of_runs(&costs, &works, self.jobs.map(usize::from), self.threads.count());
         writeln!(out, "{}", describe_costs(&Total::of(&costs, works), together))?;
         let (count, text) = (sweep.count(), verdict.text());
@@ -159,7 +163,10 @@ impl Seen {
     }
 }
 
-/// Whether routes have formulas only the formulas tell, and these cost little.
+/// Formulas that take longer are not tried: a check is short.
+const MAX_TRIED_SECONDS: f64 = 10.0;
+
+/// Whether routes have formulas only the formulas tell, and these mostly cost little.
 fn try_formulas(document: &Document, point: &Point, study: &Study, engine: &dyn Engine) -> Result<(), Failure> {
     let mut controller = controller(study);
     match engine.run(&study.scenario, &mut *controller) {
@@ -203,17 +210,6 @@ fn describe_costs(total: &Total, together: f64) -> String {
     format!("cost: about {} of processor time{each}{here}; at most {:.0} MiB of memory ({basis})", seconds(total.seconds), total.memory_mib)
 }
 
-/// A time in the unit that fits it, two digits.
-fn seconds(seconds: f64) -> String {
-    let (number, unit) = match seconds {
-        0.0..120.0 => (seconds, "s"),
-        120.0..7200.0 => (seconds / 60.0, "min"),
-        _ => (seconds / 3600.0, "h"),
-    };
-    let digits = (1.0 - number.max(1e-3).log10().floor()).clamp(0.0, 4.0) as usize;
-    format!("{number:.digits$} {unit}")
-}
-
 /// Messages whose flits are added up one by one, at most: a second or two of work.
 const MOST_MESSAGES_COUNTED: u64 = 1 << 28;
 
@@ -221,6 +217,10 @@ const MOST_MESSAGES_COUNTED: u64 = 1 << 28;
 fn describe_workload(closed: &ClosedWorkload) -> String {
     let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
     let messages_of = format!("workload: {messages} messages of at most {longest} flits");
+    if closed.workload.collective().is_some_and(|collective| collective.is_one_message_a_pair(messages)) {
+        let packets = u64::from(longest.div_ceil(closed.parts[0].packet_flits));
+        return format!("{messages_of}, in all {} flits in {} packets", messages * u64::from(longest), messages * packets);
+    }
     if messages > MOST_MESSAGES_COUNTED {
         return messages_of;
     }
