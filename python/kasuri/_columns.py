@@ -61,6 +61,7 @@ UNITS: dict[str, str] = {
     "completion_time": "cycles",
     "completion_time_ns": "ns",
     "completion_bound": "cycles",
+    "routing_bound": "cycles",
     "efficiency": "1",
     "self_share": "1",
     "warmup_cycles": "cycles",
@@ -89,6 +90,7 @@ _LABELS = {
     "completion_time": "completion time",
     "completion_time_ns": "completion time",
     "completion_bound": "bound of the completion time",
+    "routing_bound": "bound of the completion time by this routing",
     "self_share": "share of traffic to oneself",
 }
 

@@ -1,16 +1,12 @@
-//! How near a collective operation comes to what its network allows, and which keys would bring it nearer.
+//! Which keys would bring an all-to-all nearer to its bound.
 //!
-//! The bound is of the kind that every engine and every schedule obeys: the data that the operation has to move over the terminals' channels
-//! and, of an all-to-all, over the most loaded channel between routers. What would be faster is decided by counting the messages of the
-//! phases on the channels ([`kasuri_workload::schedule`]); nothing is simulated.
+//! What may be faster is found by counting the messages of the phases on the channels ([`kasuri_workload::schedule`]). The experiment with
+//! these keys is then run, and the hint says what came of it.
 
-use crate::design;
 use crate::plan::PreparedPoint;
 use crate::results::RunRow;
 use kasuri_config::{Point, Preparation, Study};
-use kasuri_model::engine::{Method, Outcome};
-use kasuri_model::router::Pipeline;
-use kasuri_network::id::ChannelId;
+use kasuri_model::engine::Method;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
 use kasuri_workload::schedule::{Counted, Job, fastest};
@@ -31,51 +27,11 @@ pub(crate) const MOST_SEARCHED: u32 = 128;
 /// A collective that comes so near to its bound needs no hint.
 pub(crate) const NEAR: f64 = 0.9;
 
-/// A hint is worth its line where it promises to be so much faster.
+/// A hint is worth its line where it makes the operation so much faster.
 const WORTH: f64 = 1.1;
 
-/// Cycles below which no schedule and no known routing can bring an operation; `None` of a workload that has no such bound (a barrier, a
-/// trace, an application, those of users).
-///
-/// The busiest terminal has to send and receive what the operation asks for. Of an all-to-all the most loaded channel between routers has to
-/// carry its part besides: by shortest paths with equal paths shared equally, or by the routing that was run if that has loaded its busiest
-/// channel less.
-pub(crate) fn bound(study: &Study, outcome: &Outcome) -> Option<f64> {
-    let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
-    let network = &*study.scenario.network;
-    let collective = closed.workload.collective()?;
-    let least = collective.least?;
-    let terminals = collective.terminals.iter();
-    let slowest = terminals.map(|&terminal| {
-        let period = |channel: ChannelId| u64::from(network.link(channel).period);
-        (least.sent * period(network.injection_channel(terminal)), least.received * period(network.ejection_channel(terminal)))
-    });
-    // Somebody sends and receives so much, and nobody knows who: with channels of different speed the fastest ones.
-    let all_alike = matches!(collective.operation, ALL_TO_ALL | "allgather" | "allreduce");
-    let pick = |one: u64, other: u64| if all_alike { one.max(other) } else { one.min(other) };
-    let (sent, received) = slowest.reduce(|one, other| (pick(one.0, other.0), pick(one.1, other.1)))?;
-    let of_terminals = sent.max(received) as f64 / f64::from(collective.ports);
-    let times = f64::from(collective.times);
-    let between = if collective.operation == ALL_TO_ALL { between_routers(network, &collective, outcome, of_terminals) } else { 0.0 };
-    Some(of_terminals.max(between) * times)
-}
-
-/// Cycles that the most loaded channel between routers needs for an all-to-all; not asked further if the terminals need more.
-fn between_routers(network: &Network, collective: &Collective<'_>, outcome: &Outcome, of_terminals: f64) -> f64 {
-    let busy = |channel: ChannelId| {
-        let flits = outcome.channel_flits.get(channel.index()).copied().unwrap_or(0);
-        flits as f64 * f64::from(network.link(channel).period)
-    };
-    let run = network.router_channels().map(busy).fold(0.0, f64::max) / f64::from(collective.times);
-    if run <= of_terminals {
-        return run;
-    }
-    let others = collective.terminals.len().saturating_sub(1).max(1) as f64;
-    let flits = collective.least.map_or(0.0, |least| least.sent as f64) / others;
-    // Of several ports each carries its part, and so do the channels that the first ones use.
-    let flits = flits / f64::from(collective.ports);
-    design::all_pairs_cycles(network, collective.terminals).map_or(run, |cycles| run.min(cycles * flits))
-}
+/// Flits times routers that a run that is repeated for a hint may have at most: it takes as long as the first one.
+const MOST_REPEATED: f64 = 5e7;
 
 /// What would be faster, by network and job: many runs ask the same.
 #[derive(Debug, Default)]
@@ -84,26 +40,26 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// What would make a collective that has been run faster, if that is worth a line.
-    pub(crate) fn line(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<String> {
+    /// What may make a collective that has been run faster.
+    pub(crate) fn suggestion(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<Suggestion> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
-        if bound >= NEAR * completion || point.method() == Method::Formulas {
+        let is_long = point.method() == Method::Cycles && row.number("flit_hops").is_none_or(|hops| hops > MOST_REPEATED);
+        if bound >= NEAR * completion || point.method() == Method::Formulas || is_long {
             return None;
         }
         let question = question(&point.point);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question).cloned();
-        let suggestion = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let found = suggest(preparation, &point.point, &point.study);
             self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(question, found.clone());
             found
-        });
-        suggestion?.line(&point.study, bound, completion)
+        })
     }
 }
 
 /// A schedule, and a tie rule that lets it keep its phases, for a job on a network.
 #[derive(Clone, Debug, PartialEq)]
-struct Suggestion {
+pub(crate) struct Suggestion {
     schedule: &'static str,
     /// A key of `[routing]` and its value, where another one than the file's is needed.
     tie: Option<Tie>,
@@ -112,8 +68,6 @@ struct Suggestion {
     message_times: u64,
     /// Has every rank something to send in every phase, and no channel two messages, so that ranks keep step by themselves?
     keeps_step: bool,
-    /// Cycles for which a phase goes on after its last flit has left.
-    latency: f64,
 }
 
 /// For which network, routing and job a suggestion holds.
@@ -145,7 +99,6 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
         phases: found.plan.schedule.phases(),
         message_times: found.counted.time(),
         keeps_step: found.plan.schedule.is_full() && found.counted.is_contention_free(),
-        latency: latency(network, &study.scenario.pipeline, found.counted.longest_path),
     })
 }
 
@@ -161,42 +114,65 @@ pub(crate) fn fastest_of(
     let mut best: Option<(Counted, Option<Tie>)> = None;
     for (tie, routing) in routings {
         let Ok(mut found) = fastest(network, &*routing, job, 0) else { continue };
-        if found.counted.time() > u64::from(found.counted.lower_bound()) && ranks <= searched {
+        if found.counted.time() > found.counted.lower_bound() && ranks <= searched {
             found = fastest(network, &*routing, job, searched).unwrap_or(found);
         }
         if best.as_ref().is_none_or(|(best, _)| found.counted.time() < best.counted.time()) {
             best = Some((found, tie));
         }
-        if best.as_ref().is_some_and(|(best, _)| best.counted.time() < u64::from(ranks)) {
+        if best.as_ref().is_some_and(|(best, _)| best.counted.time() <= best.counted.terminal_time) {
             break;
         }
     }
     best
 }
 
+/// A section of the file, a key of it and its value.
+pub(crate) type Setting = (&'static str, &'static str, &'static str);
+
 impl Suggestion {
-    /// The line of a run that took so many cycles where the bound is so many; `None` if it promises too little.
-    fn line(&self, study: &Study, bound: f64, completion: f64) -> Option<String> {
-        let collective = study.scenario.workload.as_ref()?.workload.collective()?;
-        let transfer = self.message_times as f64 * f64::from(collective.message_flits);
-        let waits = if self.keeps_step { 1.0 } else { f64::from(self.phases) };
-        let expected = (transfer + waits * self.latency) * f64::from(collective.times);
-        if completion < WORTH * expected {
-            return None;
-        }
-        let mut keys = Vec::new();
-        if collective.schedule != self.schedule {
-            keys.push(format!("workload.schedule = \"{}\"", self.schedule));
+    /// What is to be set in a point's file; nothing if all of it is.
+    pub(crate) fn settings(&self, point: &Point, study: &Study) -> Vec<Setting> {
+        let schedule = study.scenario.workload.as_ref().and_then(|closed| Some(closed.workload.collective()?.schedule));
+        let mut settings = Vec::new();
+        if schedule != Some(self.schedule) {
+            settings.push(("workload", "schedule", self.schedule));
         }
         if !self.keeps_step {
-            keys.push("workload.synchronisation = \"barrier\"".to_owned());
+            settings.push(("workload", "synchronisation", "barrier"));
         }
-        keys.extend(self.tie.map(|(key, value)| format!("routing.{key} = \"{value}\"")));
-        let keys = if keys.is_empty() { return None } else { keys.join(" with ") };
-        let Self { phases, message_times, .. } = self;
-        let counted = if u64::from(*phases) == *message_times { String::new() } else { format!(" in {message_times} message times") };
-        Some(format!("{keys} would need {phases} phases{counted}: efficiency about {:.2}", (bound / expected).min(1.0)))
+        settings.extend(self.tie.map(|(key, value)| ("routing", key, value)));
+        settings.retain(|&(section, key, value)| point.table.get(section).and_then(|table| table.get(key)?.as_str()) != Some(value));
+        settings
     }
+
+    /// The line of a hint that has been tried: the cycles of the run, of that with these settings, and their bound. `None` if they gain too
+    /// little.
+    pub(crate) fn line(&self, settings: &[Setting], [completion, tried, bound]: [f64; 3]) -> Option<String> {
+        if completion < WORTH * tried {
+            return None;
+        }
+        let keys: Vec<String> = settings.iter().map(|(section, key, value)| format!("{section}.{key} = \"{value}\"")).collect();
+        let (phases, times) = (self.phases, self.message_times);
+        let counted = if u64::from(phases) == times { String::new() } else { format!(" in {times} message times") };
+        // Rounded down: the keys keep what this says.
+        let efficiency = (100.0 * bound / tried).floor() / 100.0;
+        Some(format!("{} would need {phases} phases{counted}: efficiency {efficiency:.2}", keys.join(" with ")))
+    }
+}
+
+/// A point with these settings.
+pub(crate) fn with_settings(point: &Point, settings: &[Setting]) -> Option<Point> {
+    let mut changed = point.clone();
+    for &(section, key, value) in settings {
+        changed.table.get_mut(section)?.as_table_mut()?.insert(key.to_owned(), value.into());
+    }
+    Some(changed)
+}
+
+/// Cycles beyond which a hint is not worth its line.
+pub(crate) fn patience(completion: f64) -> u64 {
+    (completion / WORTH) as u64 + 1
 }
 
 /// A key of `[routing]` and its value.
@@ -227,10 +203,4 @@ fn job(point: &Point, collective: &Collective<'_>) -> Job {
         (false, true) => Job::Count(collective.terminals.len() as u32),
         (false, false) => Job::All,
     }
-}
-
-/// Cycles of a head over so many of the slowest channels and the routers between them.
-fn latency(network: &Network, pipeline: &Pipeline, channels: u32) -> f64 {
-    let slowest = network.links().iter().map(|link| link.latency).max().unwrap_or(0);
-    f64::from(1 + channels * slowest + channels.saturating_sub(1) * pipeline.head_cycles())
 }

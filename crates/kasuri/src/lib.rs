@@ -5,6 +5,7 @@ pub mod checksums;
 mod claims;
 pub mod cli;
 pub mod cluster;
+mod completion_bound;
 mod cost;
 pub mod design;
 mod efficiency;

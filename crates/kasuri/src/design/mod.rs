@@ -167,38 +167,6 @@ fn all_to_all(network: &Network, graph: &Graph) -> f64 {
     (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
 }
 
-/// Terminals times channels for which shared shortest paths are still followed: some seconds.
-const SHARING_BUDGET: u64 = 1 << 31;
-
-/// Cycles that the most loaded channel between routers is busy when each of these terminals sends one flit to each other one, by the best
-/// routing that is known: closed forms where there are some, else shortest paths with equal paths shared equally. `None` where links lead one
-/// way only, or where it costs too much.
-pub(crate) fn all_pairs_cycles(network: &Network, terminals: &[TerminalId]) -> Option<f64> {
-    let is_all = terminals.len() == network.terminal_count() as usize;
-    let is_plain = network.router_channels().all(|channel| network.link(channel).period == 1);
-    if is_all && is_plain {
-        let others = f64::from(network.terminal_count().saturating_sub(1));
-        if let Some(&[up, down, ..]) = network.labels().attribute("fat_tree")
-            && up >= down
-        {
-            return Some(others);
-        }
-        if let Some(load) = dragonfly_load(network).or_else(|| mesh_load(network)) {
-            return Some(load);
-        }
-    }
-    let mut graph = Graph::of(network);
-    let targets = u64::from(network.router_count()).min(terminals.len() as u64);
-    if !graph.is_bidirectional() || targets * graph.ends.len() as u64 > SHARING_BUDGET {
-        return None;
-    }
-    graph.terminals.fill(0.0);
-    for &terminal in terminals {
-        graph.terminals[network.injection_port(terminal).0.index()] += 1.0;
-    }
-    Some(graph.busiest_channel())
-}
-
 /// Messages of all pairs on the busiest channel of a dragonfly. A global link carries (a p)^2; a local one p^2 within the group,
 /// p h a p towards the other groups that its end serves and as many from those that its beginning serves.
 fn dragonfly_load(network: &Network) -> Option<f64> {
@@ -277,17 +245,6 @@ impl Graph {
 
     fn channels(&self, router: u32) -> std::ops::Range<usize> {
         self.first[router as usize]..self.first[router as usize + 1]
-    }
-
-    /// Has every channel one back?
-    fn is_bidirectional(&self) -> bool {
-        let routers = 0..self.terminals.len() as u32;
-        let mut there: Vec<(u32, u32)> =
-            routers.flat_map(|router| self.ends[self.channels(router)].iter().map(move |&end| (router, end))).collect();
-        let mut back: Vec<(u32, u32)> = there.iter().map(|&(from, to)| (to, from)).collect();
-        there.sort_unstable();
-        back.sort_unstable();
-        there == back
     }
 
     /// Ports in use of the widest router: links lead in both directions, terminals have a port each.

@@ -6,9 +6,10 @@ use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
 use super::progress::Progress;
 use super::{PreparedPoint, RunError, RunOptions, seconds_of_runs, shown};
+use crate::completion_bound::{completion_bound, routing_bound};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
-use crate::estimate::{Costs, Kind, Work};
+use crate::estimate::{Costs, Kind, Work, duration};
 use crate::measure::{Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
@@ -20,7 +21,7 @@ use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use rayon::prelude::*;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -232,8 +233,12 @@ impl<'a> RunExecutor<'a> {
             Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
-        // Counting phases is no part of the run's time.
-        row.set("hint", self.hints.line(preparer.preparation(), point, &row));
+        // What is tried for a hint is no part of the run's time.
+        match self.hint(point, preparer, engine, &row) {
+            Ok(hint) => row.set("hint", hint),
+            Err(Missing::Stopped) => return End::Stopped,
+            Err(Missing::Refused(_) | Missing::Defect(_)) => {}
+        }
         // Before the row: a row is the truth of what else is there.
         match self.networks.keep(&point.study.scenario.network, None, self.store) {
             Ok(id) => row.set(NETWORK_ID, id),
@@ -247,6 +252,31 @@ impl<'a> RunExecutor<'a> {
                 Err(error) => self.give_up(error),
             },
         }
+    }
+
+    /// Keys that make the collective of a run faster: the same run with them has been tried.
+    fn hint(
+        &self,
+        point: &PreparedPoint,
+        preparer: &mut Preparer<'a>,
+        engine: &dyn Engine,
+        row: &RunRow,
+    ) -> Result<Option<String>, Missing> {
+        let Some(suggestion) = self.hints.suggestion(preparer.preparation(), point, row) else { return Ok(None) };
+        let settings = suggestion.settings(&point.point, &point.study);
+        let changed = efficiency::with_settings(&point.point, &settings).filter(|_| !settings.is_empty());
+        let (Some(changed), Some(completion)) = (changed, row.number("completion_time")) else { return Ok(None) };
+        // Keys that cannot be set together, or a routing that can deadlock, are no hint.
+        let Ok(mut study) = preparer.prepare(&changed) else { return Ok(None) };
+        let most = efficiency::patience(completion).min(study.measure.max_cycles);
+        (study.measure.max_cycles, study.scenario.max_cycles) = (most, most);
+        let tried = catch_unwind(AssertUnwindSafe(|| self.trial(study, engine, &Meter::begin())));
+        let trial = match tried {
+            Ok(trial) => trial?,
+            Err(payload) => return Err(Missing::Defect(panic_text(&*payload).to_owned())),
+        };
+        let found = completion_bound(&trial.study).zip(trial.outcome.completion_time.filter(|_| trial.outcome.status == Status::Completed));
+        Ok(found.and_then(|(bound, tried)| suggestion.line(&settings, [completion, tried, bound])))
     }
 
     /// A run without a result. The store notes it for whoever collects the table; the next process tries again.
@@ -374,8 +404,8 @@ impl Trial {
         if self.study.measure.until == Until::FirstTerminal {
             row.set_throughput_rate(&scenario.network, sending_terminals(scenario), &self.outcome);
         }
-        if let Some((bound, completion)) = efficiency::bound(&self.study, &self.outcome).zip(self.outcome.completion_time) {
-            row.set_efficiency(bound, completion);
+        if let Some((bound, completion)) = completion_bound(&self.study).zip(self.outcome.completion_time) {
+            row.set_efficiency(bound, routing_bound(&self.study, &self.outcome, bound), completion);
         }
         match self.outcome.status {
             Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
@@ -420,12 +450,22 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     text.unwrap_or("something that cannot happen has happened")
 }
 
+/// Without a progress bar, runs that take longer say so when they begin.
+const ANNOUNCED_SECONDS: f64 = 60.0;
+
 fn progress(chosen: &[Planned], options: &RunOptions) -> Progress {
     // What nobody sees need not be estimated.
-    if !options.progress || !io::stderr().is_terminal() {
+    if !options.progress {
         return Progress::hidden();
     }
     let works: Vec<Work> = chosen.iter().map(|planned| planned.work).collect();
     let expected = seconds_of_runs(&options.costs, &works, options.jobs, options.threads);
+    if !io::stderr().is_terminal() {
+        if expected > ANNOUNCED_SECONDS {
+            let runs = if works.len() == 1 { "this run takes".to_owned() } else { format!("{} runs take", works.len()) };
+            let _ = writeln!(io::stderr(), "kasuri: {runs} about {}, less what is there already", duration(expected));
+        }
+        return Progress::hidden();
+    }
     Progress::new(works.len(), expected, works.iter().map(|work| options.costs.seconds(work)).sum())
 }
