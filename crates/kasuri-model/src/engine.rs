@@ -290,7 +290,8 @@ pub struct Interval {
     pub arrived: Totals,
     /// Within the interval: flits that entered the network, all terminals.
     pub injected_flits: u64,
-    /// Within the interval: flits delivered, all terminals.
+    /// Within the interval: flits delivered, all terminals. Where links fail during the run, those of packets whose tails have come and that
+    /// are whole.
     pub accepted_flits: u64,
     /// Since the statistics were last thrown away: packets that the present phase counts.
     pub counted: Totals,

@@ -165,9 +165,13 @@ impl<L: RouterLayout> Tile<'_, L> {
         !record.is_reply && self.scenario.classes.get(usize::from(record.class)).is_some_and(|class| class.reply.is_some())
     }
 
+    /// Counts the flits that have come to a sink.
     #[inline(always)]
     pub(super) fn settle_sink(&mut self, slot: u32) {
         let sink = &mut self.terminals.ejection[slot];
+        if self.statistics.counts_whole_packets && sink.left > 0 {
+            return;
+        }
         let counts = self.statistics.counting.rates && !self.packets.is_damaged(sink.packet);
         let flits = u64::from(sink.index - sink.settled) * u64::from(counts);
         let terminal = slot >> L::Mask::SHIFT;

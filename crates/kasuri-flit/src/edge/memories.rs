@@ -177,7 +177,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     /// A terminal gets a flit that has arrived, if there is one.
     fn sink_into_memory(&mut self, memories: &mut Memories, terminal: u32, now: u64) -> bool {
         let Some(slot) = memories.next_arrived(terminal) else { return false };
-        self.statistics.interval.accepted_flits += 1;
+        self.statistics.interval.accepted_flits += u64::from(!self.statistics.counts_whole_packets);
         self.statistics.balance.flits_inside -= 1;
         self.statistics.balance.flits_in_flight -= 1;
         self.sink(slot, now);

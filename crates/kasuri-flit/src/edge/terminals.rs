@@ -173,7 +173,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     pub(crate) fn terminal_cycle(&mut self, block: u32, now: u64) {
         let mut events = std::mem::take(&mut self.in_flight.due);
         self.in_flight.arrivals.take(now, self.parameters.router_blocks + block, &mut events);
-        self.statistics.interval.accepted_flits += events.len() as u64;
+        self.statistics.interval.accepted_flits += events.len() as u64 * u64::from(!self.statistics.counts_whole_packets);
         self.statistics.balance.flits_inside -= events.len() as i64;
         self.statistics.balance.flits_in_flight -= events.len() as i64;
         let first_slot = self.first_terminal_slot();

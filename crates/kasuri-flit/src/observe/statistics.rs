@@ -86,6 +86,9 @@ pub(crate) struct Balance {
 /// All counters of a tile.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
+    /// Are flits counted as delivered with the tail of their packet? They are where links fail during the run: until then nobody knows whether a
+    /// packet arrives as a whole, and a count that was taken back later would depend on what ended in between.
+    pub(crate) counts_whole_packets: bool,
     pub(crate) packet_latency: Counter,
     pub(crate) network_latency: Counter,
     pub(crate) flit_latency: Counter,
@@ -118,9 +121,10 @@ impl Statistics {
     }
 
     /// Of a tile with so many ports.
-    pub(crate) fn new(share: &Share, ports: u32) -> Self {
+    pub(crate) fn new(share: &Share, ports: u32, counts_whole_packets: bool) -> Self {
         Self {
             counting: Counting::default(),
+            counts_whole_packets,
             packet_latency: Counter::new(),
             network_latency: Counter::new(),
             flit_latency: Counter::new(),
@@ -148,6 +152,7 @@ impl Statistics {
             totals.hops += u64::from(packet.hops);
         };
         add(&mut self.interval.arrived);
+        self.interval.accepted_flits += u64::from(packet.flits) * u64::from(self.counts_whole_packets);
         if counted {
             add(&mut self.interval.counted);
             self.packet_latency.record(latency);

@@ -359,7 +359,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
             packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario), first_gaps),
-            statistics: Statistics::new(share, addresses.first_border_port),
+            statistics: Statistics::new(share, addresses.first_border_port, scenario.failure.is_some()),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port, vc_shift),
             vc_allocation: VcAllocation { bubbles, ..VcAllocation::default() },
             prediction,

@@ -2,11 +2,12 @@
 
 use crate::common::UntilDone;
 use kasuri::input::KNOWN;
-use kasuri::measure::controller;
+use kasuri::measure::{Measurement, controller};
 use kasuri_config::{Document, Preparation, Study};
 use kasuri_flit::FlitEngine;
-use kasuri_model::engine::{Engine, Losses, Outcome, Status};
+use kasuri_model::engine::{Command, Controller, Engine, Interval, Losses, Outcome, Status, Threads};
 use kasuri_network::topology::Files;
+use proptest::prelude::*;
 
 /// The program that a test runs, whatever the path.
 struct Program(String);
@@ -242,5 +243,93 @@ fn answers_and_windows_come_to_their_end() {
         } else {
             assert_eq!(accepted, 16 * 30 * (3 + 2), "{window}");
         }
+    }
+}
+
+/// The rules of a file, and what they were told.
+struct Noting {
+    rules: Box<dyn Measurement>,
+    intervals: Vec<Interval>,
+}
+
+impl Controller for Noting {
+    fn interval_cycles(&mut self) -> u64 {
+        self.rules.interval_cycles()
+    }
+
+    fn interval_ended(&mut self, interval: &Interval) -> Command {
+        self.intervals.push(interval.clone());
+        self.rules.interval_ended(interval)
+    }
+
+    fn assured_intervals(&self) -> u64 {
+        self.rules.assured_intervals()
+    }
+
+    fn waits_until(&self) -> Option<u64> {
+        self.rules.waits_until()
+    }
+
+    fn weighs_ages(&self) -> bool {
+        self.rules.weighs_ages()
+    }
+}
+
+/// Open traffic of which links tear packets. All intervals, with the checks of every cycle or without them and on so many threads.
+fn intervals(text: &str, paranoid: bool, threads: usize) -> (Vec<Interval>, Outcome) {
+    let mut study = study(text, &Program(String::new()));
+    study.scenario.paranoid = paranoid;
+    let mut noting = Noting { rules: controller(&study), intervals: Vec::new() };
+    let mut prepared = FlitEngine.prepare(&study.scenario).unwrap();
+    prepared.use_threads(Threads::new(threads)).unwrap();
+    let outcome = prepared.run(&mut noting).unwrap();
+    (noting.intervals, outcome)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is delivered in an interval hangs on nothing but the run: not on checks, which end a window with each interval, nor on threads. The
+    /// intervals together have what the terminals have, which is what the packets have that arrived as a whole.
+    #[test]
+    fn torn_packets_are_in_no_interval(
+        network in prop::sample::select(vec![
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 3",
+            "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2",
+            "topology = \"full-mesh\"\nrouters = 6\nconcentration = 2",
+        ]),
+        (flits, load, links) in (2_u32..48, 0.05_f64..0.9, 1_u32..4),
+        (seed, at, length, detect) in (0_u32..1000, 50_u32..600, 1_u32..400, 0_u32..120),
+        resend in prop::option::of(1_u32..60),
+        (warm_up, cycles) in (100_u32..400, 300_u32..1200),
+        booksim in any::<bool>(),
+    ) {
+        let resend = resend.map_or(String::new(), |cycles| format!("resend_after = {cycles}"));
+        let measure = if booksim {
+            "rules = \"booksim\"\nsample_period = 250\nmax_samples = 6".to_owned()
+        } else {
+            format!("warmup = {warm_up}\ncycles = {cycles}")
+        };
+        let text = format!(
+            "[network]\n{network}\n[routing]\nalgorithm = \"up-down\"\n[router]\nvirtual_channels = 4\nbuffer_flits = 8\n\
+             [faults]\nlink_count = {links}\nseed = {seed}\nat = {at}\nuntil = {}\ndetect_after = {detect}\n{resend}\n\
+             [traffic]\npattern = \"uniform\"\npacket_flits = {flits}\nload = {load:.3}\n[measure]\nseed = {seed}\n{measure}\n",
+            at + length
+        );
+        let Ok(document) = Document::parse_for(*KNOWN, "test.toml", &text) else { panic!("{text}") };
+        let point = &document.points().unwrap()[0];
+        // Links that cut the network are refused.
+        prop_assume!(Preparation::new(&document, &Program(String::new()), *KNOWN).study(point).is_ok());
+        let (plain, outcome) = intervals(&text, false, 1);
+        for (paranoid, threads) in [(true, 1), (false, 2), (false, 3)] {
+            let (others, other) = intervals(&text, paranoid, threads);
+            let delivered = |all: &[Interval]| all.iter().map(|one| (one.end_cycle, one.accepted_flits, one.counted_accepted_flits)).collect::<Vec<_>>();
+            prop_assert_eq!(delivered(&plain), delivered(&others), "paranoid: {}, threads: {}\n{}", paranoid, threads, text);
+            prop_assert_eq!(&outcome.accepted_flits, &other.accepted_flits, "{}", text);
+        }
+        let whole = plain.iter().map(|one| one.arrived.packets * u64::from(flits)).sum::<u64>();
+        prop_assert_eq!(plain.iter().map(|one| one.accepted_flits).sum::<u64>(), whole, "{}", text);
+        let counted = plain.iter().map(|one| one.counted_accepted_flits).max().unwrap();
+        prop_assert_eq!(outcome.accepted_flits.iter().sum::<u64>(), counted, "{}", text);
     }
 }

@@ -152,13 +152,11 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         self.statistics.balance.draining_live -= i64::from(is_waited_for && !comes_again);
     }
 
-    /// A terminal finds a packet damaged whose tail has arrived.
+    /// A terminal finds a packet damaged whose tail has arrived. None of its flits has been counted: [`Statistics::counts_whole_packets`].
+    ///
+    /// [`Statistics::counts_whole_packets`]: crate::observe::statistics::Statistics::counts_whole_packets
     #[cold]
     pub(crate) fn refuse(&mut self, packet: u32, now: u64) {
-        let flits = u64::from(self.packets[packet].flits);
-        // Some may have come in an interval before.
-        let accepted = &mut self.statistics.interval.accepted_flits;
-        *accepted = accepted.saturating_sub(flits);
         self.lose(packet, 0, now);
     }
 }
