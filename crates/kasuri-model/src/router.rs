@@ -689,6 +689,10 @@ impl RouterParameters {
             () if self.architecture != Architecture::InputQueued => {
                 wrong("needs architecture = \"input-queued\": a ring is one buffer after the other, not one for each output")
             }
+            () if self.vc_release == VcRelease::TailCredit => wrong(
+                "conflicts with vc_release = \"tail-credit\": a virtual channel that is free only when all its credits are back holds one packet at \
+                 a time, so that no room for a second one ever lets a ring move on; set vc_release = \"tail\"",
+            ),
             () if self.predicts() => {
                 wrong("conflicts with predictor: a hit enters the next buffer before the room in it is known; keep one")
             }

@@ -104,16 +104,21 @@ impl Report {
 
     /// The finding in words, the cycle by the names of its channels, a line each.
     pub fn describe(&self, network: &Network) -> String {
-        let coverage = match self.coverage {
-            Coverage::Exact => "exact".to_owned(),
-            Coverage::Sampled { walked, of, states_percent: 100 } => format!("sampled ({walked} of {of} destinations)"),
+        let sample = match self.coverage {
+            Coverage::Exact => String::new(),
+            Coverage::Sampled { walked, of, states_percent: 100 } => format!("the routes to {walked} of {of} destinations"),
             Coverage::Sampled { walked, of, states_percent } => {
-                format!("sampled ({walked} of {of} destinations, at most {states_percent} % of the paths from each source)")
+                format!("the routes to {walked} of {of} destinations, at most {states_percent} % of the paths from each source")
             }
         };
-        let size = format!("{} channels, {} dependencies, {coverage}", self.channels, self.dependencies);
+        let exact = if sample.is_empty() { ", exact" } else { "" };
+        let size = format!("{} channels, {} dependencies{exact}", self.channels, self.dependencies);
         let mut text = match &self.verdict {
             Verdict::Acyclic if self.never_blocks => format!("no deadlock: no packet waits for room in a queue ({size})"),
+            Verdict::Acyclic if !sample.is_empty() => {
+                let rings = if self.bubbles { " beside rings, where packets that enter leave room for another," } else { "" };
+                format!("no cycle found{rings} in a sample, {sample} ({size}); this is not a proof")
+            }
             Verdict::Acyclic if self.bubbles => {
                 format!(
                     "no deadlock: packets that enter a ring leave room for another, and beside rings no channels wait in a cycle ({size})"

@@ -133,6 +133,26 @@ fn bubbles_keep_full_rings_moving() {
     assert_eq!(saturated_torus("[8]", plain, 1, 1), (false, Status::Deadlock));
 }
 
+/// A virtual channel that is free only when all its credits are back holds one packet: room for a second one in its buffer is nobody's, and four
+/// packets that each hold one of the four channels of a ring wait for each other. It cannot go with bubbles.
+#[test]
+fn bubbles_need_virtual_channels_that_hold_two_packets() {
+    for switching in ["virtual-cut-through", "store-and-forward"] {
+        for channels in [1, 3] {
+            let text = format!(
+                "[network]\ntopology = 'torus'\ndimensions = [8]\n[routing]\nalgorithm = 'dimension-order'\ndateline = false\n[router]\n\
+                 virtual_channels = {channels}\nbuffer_flits = 11\nbubble = true\nswitching = '{switching}'\nvc_release = 'tail-credit'\n\
+                 [traffic]\npattern = 'tornado'\nload = 1.0\npacket_flits = 5\n"
+            );
+            let document = Document::parse("test.toml", &text).unwrap();
+            let error =
+                Preparation::new(&document, &NoFiles, Known::default()).study(&document.points().unwrap()[0]).map(|_| ()).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("router.bubble") && said.contains("holds one packet at a time"), "{said}");
+        }
+    }
+}
+
 /// The texts of a list, one of them.
 fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
     prop::sample::select(texts)
