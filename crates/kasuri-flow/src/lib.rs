@@ -13,6 +13,7 @@ mod engine;
 mod fluid;
 mod graph;
 mod heap;
+mod lone;
 mod packets;
 mod path_cache;
 mod path_prefetch;

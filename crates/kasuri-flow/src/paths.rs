@@ -1,11 +1,11 @@
 //! The path of a message: the channels that the scenario's routing takes, and what they add to its latency.
 
 use crate::graph::LONGEST;
+use crate::lone::{LoneTimes, Sizes};
 use crate::path_cache::PathCache;
 use crate::steps::Steps;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{Bidding, Switching};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
 use kasuri_network::network::Network;
@@ -16,11 +16,9 @@ use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, NoVi
 #[derive(Debug)]
 pub(crate) struct Paths {
     seed: u64,
-    /// By kind of link: cycles from the decision to send a head on an injection channel, one between routers and an ejection
-    /// channel to the decision at the next router (or to the arrival).
-    head_cycles: Vec<[u32; 3]>,
-    /// Cycles by which each further flit of a message follows, at every router that waits for the whole of it.
-    stores: bool,
+    lone: LoneTimes,
+    /// Has any path been left to chance?
+    has_drawn: bool,
     candidates: Vec<Candidate>,
     /// Does the routing know ports that hang on nothing but the destination?
     is_fixed: bool,
@@ -94,8 +92,8 @@ impl Paths {
         let network = &scenario.network;
         Self {
             seed: scenario.streams.key(Purpose::Routing),
-            head_cycles: network.links().iter().map(|link| head_cycles(scenario, link.latency)).collect(),
-            stores: scenario.router.switching == Switching::StoreAndForward,
+            lone: LoneTimes::new(scenario),
+            has_drawn: false,
             candidates: Vec::new(),
             is_fixed: scenario.routing.port_to(RouterId(0), TerminalId(0)).is_some(),
             steps: Steps::of(network),
@@ -140,6 +138,7 @@ impl Paths {
                 self.follow(network, walk)?;
             }
         }
+        self.has_drawn |= walks.iter().any(|walk| walk.has_drawn);
         walks.iter_mut().for_each(|walk| self.fold(walk));
         Ok(())
     }
@@ -185,6 +184,7 @@ impl Paths {
             Some(steps) if self.is_fixed => go(scenario, steps, walk)?,
             _ => self.draw_on(scenario, walk, flows)?,
         }
+        self.has_drawn |= walk.has_drawn;
         self.fold(walk);
         if let Some(remembered) = &mut self.cache
             && !walk.has_drawn
@@ -259,22 +259,33 @@ impl Paths {
     /// Cycles from when a flit begins to cross the channel at a place of a path, from the injection to the ejection, until it can go on.
     pub(crate) fn head_cycles(&self, network: &Network, path: &[u32], place: usize) -> u64 {
         let kind = usize::from(place > 0) + usize::from(place + 1 == path.len());
-        u64::from(self.head_cycles[network.link_number(ChannelId(path[place])) as usize][kind])
+        self.lone.head_cycles(network.link_number(ChannelId(path[place])), kind)
     }
 
-    /// Cycles that a lone message of `flits` takes over its terminal's injection channel and these others beyond those of its
-    /// flits: its latency less its length.
-    pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], flits: u32) -> f64 {
-        let Some((&ejection, between)) = others.split_last() else { return 0.0 };
+    /// Cycles by which a lone message arrives after its transfer over its terminal's injection channel and these others, at the rate of the
+    /// slowest of them: [`LoneTimes::beyond_transfer`].
+    #[inline(always)]
+    pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], sizes: Sizes) -> f64 {
         let injection = network.injection_channel(source).0;
-        let cycles = |channel: u32, place: usize| u64::from(self.head_cycles[network.link_number(ChannelId(channel)) as usize][place]);
-        let mut sum = cycles(injection, 0) + between.iter().map(|&channel| cycles(channel, 1)).sum::<u64>() + cycles(ejection, 2);
-        if self.stores {
-            let waits = between.iter().chain([&injection]).map(|&channel| u64::from(network.link(ChannelId(channel)).period));
-            sum += waits.sum::<u64>() * u64::from(flits - 1);
-        }
-        // The last flit arrives in the cycle in which its transfer ends, not one later.
-        sum as f64 - 1.0
+        let path = std::iter::once(injection).chain(others.iter().copied()).map(|channel| network.link_number(ChannelId(channel)));
+        self.lone.beyond_transfer(path, others.len(), sizes)
+    }
+
+    /// Cycles from the creation of a lone message to the arrival of its last flit.
+    pub(crate) fn lone_latency(&self, network: &Network, channels: &[u32], sizes: Sizes) -> f64 {
+        let links = || channels.iter().map(|&channel| network.link_number(ChannelId(channel)));
+        let slowest = links().map(|link| network.links()[link as usize].period).max().unwrap_or(1);
+        self.lone.beyond_transfer(links(), channels.len() - 1, sizes) + f64::from(sizes.flits) * f64::from(slowest)
+    }
+
+    /// Has any path been left to chance so far?
+    pub(crate) fn has_drawn(&self) -> bool {
+        self.has_drawn
+    }
+
+    /// Adds what has been seen of other paths.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.has_drawn |= other.has_drawn;
     }
 }
 
@@ -331,15 +342,6 @@ fn comes_to(walk: &Walk, terminal: TerminalId) -> EngineError {
 
 fn knows_no_port(walk: &Walk, router: RouterId) -> EngineError {
     lost(&walk.request, &format!("router {} knows no output port", router.0))
-}
-
-/// As the flit engine has them, without contention.
-fn head_cycles(scenario: &Scenario, latency: u32) -> [u32; 3] {
-    let pipeline = &scenario.pipeline;
-    let out_of_router = pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn) + pipeline.traversal_cycles;
-    let into_router = pipeline.switch_extra_cycles;
-    let crossing = latency + 1;
-    [crossing + into_router, crossing + into_router + out_of_router, crossing + out_of_router]
 }
 
 fn lost(request: &Request, problem: &str) -> EngineError {

@@ -6,6 +6,7 @@ use super::AnalysisError;
 use super::flow::{Flow, for_each_exchange};
 use super::tails::Tails;
 use super::workload::Totals;
+use crate::lone::{self, Sizes};
 use crate::paths::Paths;
 use kasuri_model::engine::{Controller, EngineError};
 use kasuri_model::refusal::Refusal;
@@ -38,7 +39,8 @@ pub(super) fn exchange(
     let flits = collective.message_flits;
     let samples = Samples::of(network);
     let paths = Paths::new(scenario);
-    let mut latencies = Tails::costs(scenario, |links| samples.latency(network, &paths, links, flits));
+    let sizes = Sizes { flits, packet: closed.parts[0].packet_flits };
+    let mut latencies = Tails::costs(scenario, |links| samples.latency(network, &paths, links, sizes));
     let mut messages_of = vec![0.0; network.channel_count() as usize];
     let (mut sums, mut is_stopped) = (Sums { is_whole: true, ..Sums::default() }, false);
     let visit = |flow: &Flow<'_>| {
@@ -57,7 +59,7 @@ pub(super) fn exchange(
     }
     let flits_of_messages = f64::from(flits) * f64::from(collective.times);
     let times = f64::from(collective.times);
-    let mut means = Vec::new();
+    let mut means = lone::approximations(scenario, &paths);
     if sums.draws {
         means.push("routing.algorithm (loads are means over what it draws)".to_owned());
     }
@@ -134,8 +136,10 @@ impl Samples {
     }
 
     /// The latency of a message alone on a path of these links.
-    fn latency(&self, network: &Network, paths: &Paths, links: &[u32], flits: u32) -> f64 {
-        let others: Vec<u32> = links[1..].iter().map(|&link| self.channel[link as usize]).collect();
-        paths.head_latency(network, self.terminal[links[0] as usize], &others, flits) + f64::from(flits)
+    fn latency(&self, network: &Network, paths: &Paths, links: &[u32], sizes: Sizes) -> f64 {
+        let injection = network.injection_channel(self.terminal[links[0] as usize]).0;
+        let others = links[1..].iter().map(|&link| self.channel[link as usize]);
+        let channels: Vec<u32> = std::iter::once(injection).chain(others).collect();
+        paths.lone_latency(network, &channels, sizes)
     }
 }

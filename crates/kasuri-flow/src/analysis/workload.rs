@@ -2,6 +2,7 @@
 
 use super::exchange::{exchange, exchange_of};
 use super::formulas::NOT_MODELLED;
+use crate::lone::{self, Sizes};
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
@@ -80,7 +81,8 @@ fn one_by_one(scenario: &Scenario, closed: &ClosedWorkload, controller: &mut dyn
         return Ok(None);
     }
     sums.add(scenario, closed, &batch)?;
-    Ok(Some(sums.totals))
+    let means = lone::approximations(scenario, &sums.paths);
+    Ok(Some(Totals { means, ..sums.totals }))
 }
 
 impl Sums {
@@ -101,8 +103,8 @@ impl Sums {
             totals.messages += 1;
             totals.hops += hops as f64;
             totals.flit_hops += hops * u64::from(message.flits);
-            totals.latency +=
-                self.paths.head_latency(&scenario.network, message.source, &walk.channels[1..], message.flits) + f64::from(message.flits);
+            let packet = closed.parts[closed.part_of(message.token)].packet_flits;
+            totals.latency += self.paths.lone_latency(&scenario.network, &walk.channels, Sizes { flits: message.flits, packet });
         }
         Ok(())
     }

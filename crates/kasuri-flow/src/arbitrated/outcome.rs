@@ -1,6 +1,7 @@
 //! What a run has brought, interval by interval and at its end.
 
 use super::Run;
+use crate::lone;
 use crate::support::{self, Column};
 use kasuri_model::engine::{Interval, Outcome, Phase, Status};
 use kasuri_network::id::{ChannelId, TerminalId};
@@ -85,6 +86,7 @@ impl Run<'_> {
             let last = self.ends.completion.iter().fold(done, |last, &time| last.max(time));
             (last, self.ends.completion.iter().map(|time| time.round() as u64).collect())
         };
+        let approximations = if self.with_latency { lone::approximations_of_parcels(self.scenario, &self.paths) } else { Vec::new() };
         let statistics = &self.counts.statistics;
         let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
         Outcome {
@@ -102,7 +104,7 @@ impl Run<'_> {
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted_flits)
                 .completed(completed.then(ends))
-                .leaving_out(NOT_MODELLED, support::left_out(Column::Arbitrated, self.scenario))
+                .leaving_out(NOT_MODELLED, support::left_out(Column::Arbitrated, self.scenario).chain(approximations))
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What a terminal sends next, by which path, and how that is cut into parcels.
 
+use super::Run;
 use super::records::NONE;
 use super::transit::{Hop, Load};
-use super::{Run, timing::Timing};
+use crate::lone::Sizes;
 use crate::paths::{Request, Walk};
 use kasuri_model::engine::EngineError;
 use kasuri_model::sources::Drawn;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::GrowingColumn;
-use kasuri_network::network::Network;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::workload::{self, Token};
 
@@ -69,19 +69,6 @@ impl Messages {
     }
 }
 
-/// Cycles by which a parcel of packets of so many flits takes longer to its destination than a packet would, on all of its path; or all
-/// that its head takes, where that counts for nothing.
-fn added_cycles(network: &Network, timing: &Timing, channels: &[u32], packet: u32, with_latency: bool) -> u32 {
-    let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel))];
-    let of_channel = |&channel: &u32| {
-        let kind = kind(channel);
-        let [of_packet, of_parcel] = timing.waits(packet, kind.period);
-        (kind.head + of_parcel).saturating_sub(if with_latency { kind.packet_head + of_packet } else { 0 })
-    };
-    let Some((&ejection, others)) = channels.split_last() else { return 0 };
-    others.iter().map(of_channel).sum::<u32>() + if with_latency { 0 } else { kind(ejection).latency }
-}
-
 impl Run<'_> {
     /// Begins the next message of an idle terminal, or puts it to sleep until there is one.
     pub(super) fn begin_next(&mut self, source: TerminalId) -> Result<(), EngineError> {
@@ -139,6 +126,22 @@ impl Run<'_> {
         }
     }
 
+    /// Cycles that are taken off when a parcel of packets of so many flits arrives, whose last packet then has the time of a lone one; or that
+    /// its head takes, where that counts for nothing.
+    fn added_cycles(&self, channels: &[u32], packet: u32) -> i32 {
+        let (network, timing) = (&self.scenario.network, &self.transit.timing);
+        let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel))];
+        let Some((&ejection, others)) = channels.split_last() else { return 0 };
+        let of_head = |&channel: &u32| kind(channel).head + timing.waits(packet, kind(channel).period);
+        let of_heads = others.iter().map(of_head).sum::<u32>() + kind(ejection).latency;
+        if !self.with_latency {
+            return of_heads as i32;
+        }
+        let of_flits = channels.iter().map(|&channel| timing.cycles(kind(channel), packet)).max().unwrap_or(0);
+        let alone = self.paths.lone_latency(network, channels, Sizes { flits: packet, packet });
+        (of_heads + of_flits) as i32 - alone as i32
+    }
+
     /// An idle terminal begins a message.
     fn send(&mut self, source: TerminalId, drawn: &Drawn, token: Token) -> Result<(), EngineError> {
         let serial = self.sources.number(source);
@@ -174,7 +177,7 @@ impl Run<'_> {
             packet,
             cut,
             to_arrive: drawn.flits,
-            added: added_cycles(&self.scenario.network, &self.transit.timing, channels, packet.min(last_flits), self.with_latency),
+            added: self.added_cycles(channels, packet.min(last_flits)),
             arrival: 0,
         };
         let message = Message {

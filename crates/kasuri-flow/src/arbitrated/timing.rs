@@ -3,7 +3,7 @@
 use super::options::{Grain, Mechanism};
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::EngineError;
-use kasuri_model::router::{Bidding, Switching};
+use kasuri_model::router::{Architecture, Bidding, Switching};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Link;
@@ -19,8 +19,7 @@ const MOST_ROOM: u32 = 255;
 /// Of a kind of channel, cycles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChannelTiming {
-    /// From beginning to cross to asking for the next one, as for a packet and as for a parcel.
-    pub(super) packet_head: u32,
+    /// From beginning to cross to asking for the next one.
     pub(super) head: u32,
     /// From a place that is free to the sender's knowing it.
     pub(super) credit: u32,
@@ -68,18 +67,19 @@ impl Timing {
             Grain::Auto => automatic_grain(scenario, packet, room)?,
         };
         let bids_in_turn = u32::from(pipeline.bidding == Bidding::InTurn);
-        let gap = if has(Mechanism::Gap) { pipeline.route_cycles + bids_in_turn } else { 0 };
+        let is_queued = router.architecture == Architecture::OutputQueued;
+        let gap = if has(Mechanism::Gap) && !is_queued { pipeline.route_cycles + bids_in_turn } else { 0 };
         let lane_gap = gap.min(1);
         let in_router = pipeline.route_cycles + bids_in_turn + pipeline.switch_extra_cycles + pipeline.traversal_cycles;
         let stores = router.switching == Switching::StoreAndForward;
-        let blocks = has(Mechanism::Blocking);
+        // The queues of outputs take all that comes, from all inputs at once.
+        let blocks = has(Mechanism::Blocking) && !is_queued;
         let timing_of = |link: &Link| {
             let packet_head = link.latency + 1 + in_router;
             let credit = link.latency + 1 + router.credit_delay;
             let credit_loop = pipeline.traversal_cycles + link.latency + 1 + pipeline.switch_extra_cycles + credit;
             let stalls = blocks && u64::from(credit_loop) > u64::from(router.buffer_flits) * u64::from(link.period);
             ChannelTiming {
-                packet_head,
                 head: packet_head.saturating_mul(grain),
                 credit: credit.saturating_mul(grain),
                 period: link.period,
@@ -99,7 +99,7 @@ impl Timing {
             cuts_through: router.switching != Switching::Wormhole,
             stores,
             oldest_first: !has(Mechanism::RoundRobin),
-            has_input_ports: has(Mechanism::InputPorts),
+            has_input_ports: has(Mechanism::InputPorts) && !is_queued,
             channels: scenario.network.links().iter().map(timing_of).collect(),
         })
     }
@@ -142,15 +142,10 @@ impl Timing {
         2 * (slowest + longest) + u64::from(self.lane_gap + self.buffer_gap)
     }
 
-    /// Cycles by which packets follow their heads at each router, as packets and as a parcel of them, where routers wait for all of a
-    /// packet.
+    /// Cycles by which a parcel of packets of so many flits follows its head at each router, where routers wait for all of a packet.
     #[inline(always)]
-    pub(super) fn waits(&self, packet: u32, period: u32) -> [u32; 2] {
-        if !self.stores {
-            return [0; 2];
-        }
-        let of_packet = (packet - 1) * period;
-        [of_packet, of_packet.saturating_mul(self.grain)]
+    pub(super) fn waits(&self, packet: u32, period: u32) -> u32 {
+        if self.stores { ((packet - 1) * period).saturating_mul(self.grain) } else { 0 }
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Load {
     /// Flits that have not begun to cross the last channel.
     pub(super) to_arrive: u32,
     /// Cycles by which parcels take longer to their destination than packets.
-    pub(super) added: u32,
+    pub(super) added: i32,
     /// When the last of those that have crossed has arrived, by the present origin of times; never before 0.
     pub(super) arrival: i64,
 }
@@ -533,7 +533,7 @@ impl Transit {
     /// Cycles by which a parcel follows its head where routers wait for all of a packet.
     fn stored(&self, parcel: &Parcel, period: u32) -> u32 {
         let &Parcel { message, flits, .. } = parcel;
-        self.timing.waits(self.loads[message].packet.min(flits), period)[1]
+        self.timing.waits(self.loads[message].packet.min(flits), period)
     }
 
     /// A parcel begins to enter the buffer of a lane.

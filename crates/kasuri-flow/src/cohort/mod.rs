@@ -21,7 +21,7 @@ pub(crate) struct Member {
     /// Where its path begins: among those that are remembered or, if not, in [`Cohort::paths`].
     path: u32,
     is_remembered: bool,
-    /// Cycles from the end of the transfer to the arrival of the last flit.
+    /// Cycles from the end of the transfer to the arrival of the last flit, of either sign.
     pub(crate) head_latency: f32,
     /// Channels of its path but that of injection.
     pub(crate) hops: u16,

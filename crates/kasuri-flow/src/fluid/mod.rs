@@ -201,7 +201,7 @@ impl Fluid<'_> {
         if let (Some(agenda), true) = (&mut self.workload.agenda, of_workload) {
             let token = self.workload.tokens[source.index()];
             agenda.sent(token);
-            agenda.arrives(token, end, self.now);
+            agenda.arrives(token, end.max(self.now), self.now);
             if let Some((to_come, last)) = self.workload.parts.get_mut(usize::from(message.class - self.open.classes)) {
                 *to_come -= 1;
                 *last = last.max(end);

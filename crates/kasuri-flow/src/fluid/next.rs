@@ -2,6 +2,7 @@
 
 use super::{Fluid, Message};
 use crate::cohort::Member;
+use crate::lone::Sizes;
 use crate::path_prefetch::{self, Prepared};
 use crate::paths::{Request, Walk};
 use kasuri_model::engine::EngineError;
@@ -35,7 +36,7 @@ impl Fluid<'_> {
     pub(super) fn send(&mut self, source: TerminalId, drawn: &Drawn) -> Result<(), EngineError> {
         let joins = self.joins();
         if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
-            let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn.flits));
+            let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn));
             if joins {
                 let mut member = Member::new(source.0, self.workload.tokens[source.index()], drawn);
                 member.head_latency = head_latency;
@@ -92,18 +93,32 @@ impl Fluid<'_> {
         }
     }
 
-    /// Cycles from the end of a transfer to the arrival of the last flit.
-    pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], flits: u32) -> f32 {
-        if self.routes.with_latency { self.routes.paths.head_latency(&self.scenario.network, source, others, flits) as f32 } else { 0.0 }
+    /// Cycles from the end of a transfer to the arrival of the last flit; less than 0 where the slowest channel is busy with that flit when
+    /// it has arrived.
+    pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], drawn: &Drawn) -> f32 {
+        if !self.routes.with_latency {
+            return 0.0;
+        }
+        let sizes = Sizes { flits: drawn.flits, packet: self.packet_of(drawn) };
+        self.routes.paths.head_latency(&self.scenario.network, source, others, sizes) as f32
+    }
+
+    /// Flits of the packets of a message; open traffic sends packet by packet.
+    #[inline(always)]
+    fn packet_of(&self, drawn: &Drawn) -> u32 {
+        match &self.scenario.workload {
+            Some(closed) if drawn.class >= self.open.classes => closed.parts[usize::from(drawn.class - self.open.classes)].packet_flits,
+            _ => drawn.flits,
+        }
     }
 
     /// The same where routers may predict.
     pub(super) fn predicted_latency(&mut self, source: TerminalId, channels: &[u32], drawn: &Drawn) -> f32 {
-        let alone = self.head_latency(source, &channels[1..], drawn.flits);
+        let alone = self.head_latency(source, &channels[1..], drawn);
         let is_measured = self.counts.statistics.counting.covers(drawn.asked);
         let Some(predictions) = &mut self.routes.predictions else { return alone };
         let saved = predictions.saved_cycles(&self.scenario.network, channels, is_measured);
-        (alone - saved).max(0.0)
+        if self.routes.with_latency { alone - saved } else { 0.0 }
     }
 
     /// Notes a message that has begun.

@@ -2,6 +2,7 @@
 
 use super::Fluid;
 use crate::graph::Graph;
+use crate::lone;
 use crate::predictions::Predictions;
 use crate::statistics::Statistics;
 use crate::support::{self, Column};
@@ -95,6 +96,7 @@ impl Fluid<'_> {
         let completed = self.is_complete();
         self.counts.statistics.settle();
         self.hand_over();
+        let approximations = if self.routes.with_latency { lone::approximations(self.scenario, &self.routes.paths) } else { Vec::new() };
         // The vectors of the answer need the room.
         self.note_ends();
         drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch, self.routes.scouted));
@@ -123,7 +125,7 @@ impl Fluid<'_> {
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted_flits)
                 .completed(completed.then(end))
-                .leaving_out(NOT_MODELLED, support::left_out(Column::Flow, self.scenario))
+                .leaving_out(NOT_MODELLED, support::left_out(Column::Flow, self.scenario).chain(approximations))
         }
     }
 }

@@ -316,6 +316,7 @@ impl<'a> Fluid<'a> {
         other.hand_over();
         self.rates.graph.add_all_carried(&other.rates.graph);
         self.counts.absorb(&other.counts);
+        self.routes.paths.absorb(&other.routes.paths);
         for (last, &time) in self.ends.completion.iter_mut().zip(&other.ends.completion) {
             *last = last.max(time);
         }

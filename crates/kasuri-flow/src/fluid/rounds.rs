@@ -95,7 +95,7 @@ impl Fluid<'_> {
         let (source, drawn) = (message.source, self.join(message, self.now));
         *member = Member::new(source.0, message.token, &drawn);
         if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
-            member.head_latency = self.head_latency(source, others, drawn.flits);
+            member.head_latency = self.head_latency(source, others, &drawn);
             self.rates.cohort.enter_remembered(member, first, others);
             self.open.sources.number(source);
         } else {
@@ -114,7 +114,7 @@ impl Fluid<'_> {
         for member in ended {
             self.sending.messages[member.flow as usize].flits = 0;
             agenda.sent(member.token);
-            agenda.arrives(member.token, self.now + f64::from(member.head_latency) + tail, self.now);
+            agenda.arrives(member.token, self.now + (f64::from(member.head_latency) + tail).max(0.0), self.now);
         }
     }
 

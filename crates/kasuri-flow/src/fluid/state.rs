@@ -28,7 +28,7 @@ pub(super) struct Message {
     pub(super) destination: TerminalId,
     /// 0: there is none.
     pub(super) flits: u32,
-    /// Cycles from the end of the transfer to the arrival of the last flit.
+    /// Cycles from the end of the transfer to the arrival of the last flit, of either sign.
     pub(super) head_latency: f32,
     pub(super) hops: u16,
     pub(super) class: u8,

@@ -38,6 +38,14 @@ impl Flight {
         matches!(self.load, Load::Parcel(_))
     }
 
+    /// Its class: those of the machine's parts follow those of the open traffic, of which there are `open`.
+    pub(super) fn class(&self, open: usize) -> usize {
+        match &self.load {
+            Load::Parcel(parcel) => open + usize::from(parcel.part),
+            Load::Open { drawn, .. } => usize::from(drawn.class),
+        }
+    }
+
     /// Is its channel the last one of its path?
     pub(super) fn is_at_last(&self) -> bool {
         self.place + 1 == self.path.len()

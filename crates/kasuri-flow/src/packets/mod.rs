@@ -266,6 +266,8 @@ impl<'a> Packets<'a> {
     fn reached(&mut self, name: u32) -> Result<(), EngineError> {
         let flight = &mut self.flights[name];
         if !flight.is_at_last() {
+            let (router, _) = self.scenario.network.input_port(ChannelId(flight.path[flight.place]));
+            self.counts.passes(self.scenario, flight.class(self.scenario.classes.len()), router);
             flight.place += 1;
             return self.join(name);
         }
@@ -273,8 +275,7 @@ impl<'a> Packets<'a> {
         self.counts.accept(flight);
         match flight.load {
             Load::Parcel(parcel) => {
-                let class = self.scenario.classes.len() + usize::from(parcel.part);
-                self.counts.of_user(self.scenario, class, flight, self.now);
+                self.counts.of_user(self.scenario, flight.class(self.scenario.classes.len()), flight, self.now);
                 self.counts.parcel_arrived(&parcel, flight, self.now);
                 self.nodes.arrive(parcel, name, self.now, &mut self.effects);
             }

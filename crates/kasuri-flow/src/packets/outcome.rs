@@ -4,10 +4,11 @@ use super::Packets;
 use super::flights::Flight;
 use crate::statistics::{Arrival, Statistics};
 use crate::support::{self, Column};
-use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status, UserOutcome};
+use kasuri_model::engine::{Background, Interfaces, Interval, Outcome, Status, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::ChannelId;
+use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_workload::endpoint::running::{MachinePacket, Work};
+use kasuri_workload::translation::users::{User, regions};
 
 /// What refines the answer of the flit engine and has no meaning for whole packets in queues without bounds.
 const NOT_MODELLED: &[&str] = &[
@@ -33,18 +34,38 @@ pub(super) struct Counts {
     pub(super) background: Background,
     /// Of each user; empty without users.
     users: Vec<UserOutcome>,
+    /// By router: which users have nodes there; empty without users.
+    regions: Vec<u64>,
+    /// Of each user: others' packets in its region, router by router.
+    foreign_packets: Vec<u64>,
 }
 
 impl Counts {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count() as usize;
+        let users: &[User] = scenario.users.as_ref().map_or(&[], |users| &users.users);
         Self {
             statistics: Statistics::new(terminals),
             last_arrival: vec![0; terminals],
             accepted: vec![0; terminals],
             accepted_in_interval: 0,
             background: Background::default(),
-            users: vec![UserOutcome::default(); scenario.users.as_ref().map_or(0, |users| users.users.len())],
+            users: vec![UserOutcome::default(); users.len()],
+            regions: if users.is_empty() { Vec::new() } else { regions(users, &scenario.network) },
+            foreign_packets: vec![0; users.len()],
+        }
+    }
+
+    /// A packet of a class has come to a router: it is foreign to the users who have nodes there if its own user has none.
+    pub(super) fn passes(&mut self, scenario: &Scenario, class: usize, router: RouterId) {
+        let Some(user) = scenario.users.as_ref().and_then(|users| users.of_class(class)) else { return };
+        let mut owners = self.regions[router.index()];
+        if owners & 1 << user != 0 {
+            return;
+        }
+        while owners != 0 {
+            self.foreign_packets[owners.trailing_zeros() as usize] += 1;
+            owners &= owners - 1;
         }
     }
 
@@ -108,7 +129,7 @@ impl Packets<'_> {
         let Some(users) = &self.scenario.users else { return };
         for (part, &counts) in work.translations.iter().enumerate() {
             let Some(user) = users.of_class(self.scenario.classes.len() + part) else { continue };
-            self.counts.users[user].translation = Some(counts);
+            self.counts.users[user].translation = Some(TranslationCounts { foreign_packets: self.counts.foreign_packets[user], ..counts });
         }
     }
 

@@ -385,6 +385,10 @@ impl Routing for Compiled {
         false
     }
 
+    fn spreading_key(&self) -> &'static str {
+        "routing.policy"
+    }
+
     fn is_deadlock_free(&self) -> bool {
         self.is_safe
     }

@@ -146,6 +146,11 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// The key by which packets of one message come to take different paths, of a routing that spreads them.
+    fn spreading_key(&self) -> &'static str {
+        "routing.algorithm"
+    }
+
     /// May [`Routing::route`] offer several output ports at a hop, of which the router takes the one that it gets?
     fn offers_several(&self) -> bool {
         false

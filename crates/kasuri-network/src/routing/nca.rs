@@ -99,6 +99,10 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
+    fn spreading_key(&self) -> &'static str {
+        "routing.up_port"
+    }
+
     fn observes_congestion(&self) -> bool {
         matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo)
     }

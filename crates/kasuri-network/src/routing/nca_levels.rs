@@ -78,6 +78,10 @@ impl LevelPaths {
 }
 
 impl Routing for LevelPaths {
+    fn spreading_key(&self) -> &'static str {
+        "routing.up_port"
+    }
+
     fn observes_congestion(&self) -> bool {
         matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo)
     }

@@ -148,6 +148,24 @@ fn a_read_waits_for_its_translation() {
     assert_eq!((counts.misses, counts.hits, counts.ended), (1, 8, 9));
 }
 
+/// Routers of one user in the middle of a line, those of the other at its ends: each packet between the ends is foreign at both routers in
+/// the middle, and none between these two comes to an end.
+#[test]
+fn packets_through_others_routers_are_counted_in_every_engine() {
+    let machine = MACHINE.replace("[4, 4]", "[4]");
+    for program in ["program = \"matrix-vector\"\nsize = 16", "program = \"random-access\"\naccesses = 20\nwrite_fraction = 0.5"] {
+        let workload = format!("[user.workload]\n{program}");
+        let users = user("ends", &[0, 3], &workload) + &user("middle", &[1, 2], &workload);
+        for engine in ENGINES {
+            let outcome = run(engine, &format!("{machine}[router]\n{}\n{users}", ROUTERS[0]));
+            let foreign = |user: usize| outcome.users[user].translation.expect("a program translates").foreign_packets;
+            let [ends, middle] = [0, 1].map(|user| outcome.users[user].packets);
+            assert!(ends > 0 && middle > 0, "{}: {program}", engine.name());
+            assert_eq!((foreign(0), foreign(1)), (0, 2 * ends), "{}: {program}", engine.name());
+        }
+    }
+}
+
 /// A read of another user's memory cannot be written down: a program names the nodes of its own user, and these only.
 #[test]
 fn what_users_cannot_share_is_refused() {

@@ -47,6 +47,7 @@ mod gate;
 #[path = "common/hosts.rs"]
 mod hosts;
 mod latencies;
+mod lone_messages;
 mod lone_packets;
 mod matrix;
 mod other_fabrics;

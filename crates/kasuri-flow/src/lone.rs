@@ -1,0 +1,321 @@
+//! How long a message takes that is alone in the network, over the channels of its path.
+//!
+//! A message of M flits is sent in n packets of P flits, the last one of L. Channel s of its path, 0 being the injection, takes a flit in
+//! `flight(s)` cycles to its other end, and the next one `period(s)` cycles later; a head needs D cycles more in each of the R routers before
+//! it leaves. So flits are served as jobs are by machines in a row, and the time is that of the longest chain of flits that wait for each other
+//! (Baccelli et al., Synchronization and Linearity, 1992, chapter 1): F = sum of `flight`, and
+//!
+//! * cut-through: F + max over s of (D s + (n - 1) max over r <= s of c(r) + (L - 1) period(s)), the head going first as far as channel s;
+//! * store-and-forward: F + D R + max over s of ((P - 1) sum of period(r) over r < s + (n - 2) max over r <= s of c(r) + c(s) + (L - 1) sum of
+//!   period(r) over r >= s);
+//! * output-queued routers that cut through, in which every flit waits for D cycles: F + D R + (M - 1) max of period,
+//!
+//! where c(s) are the cycles from a head to the next one: P `period(s)`, or more where packets come in one virtual channel, in which the next
+//! head is looked at only after the tail before it has left. Buffers that are shorter than the loop of credits stall a packet: then its flits
+//! are followed ([`lone_packet_latency`]).
+
+use crate::analysis::{LonePacket, lone_packet_latency};
+use crate::paths::Paths;
+use kasuri_model::router::{Architecture, Bidding, Pipeline, RouterParameters, Switching, VcRelease};
+use kasuri_model::scenario::{ClosedWorkload, Scenario};
+use kasuri_network::network::{Link, Network};
+use kasuri_network::predictor;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A message on its path: its flits, and those of its packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) flits: u32,
+    pub(crate) packet: u32,
+}
+
+/// What the time of a lone message is made of.
+#[derive(Debug)]
+pub(crate) struct LoneTimes {
+    links: Vec<Link>,
+    /// By kind of link: cycles from the decision to send a head on an injection channel, one between routers and an ejection
+    /// channel to the decision at the next router (or to the arrival).
+    head_cycles: Vec<[u32; 3]>,
+    /// The period of all channels, if they have the same.
+    period: Option<u64>,
+    /// Cycles that a head needs in a router before it can leave.
+    decision: u64,
+    /// The least cycles from a tail to the next head on a channel out of a router.
+    head_gap: u64,
+    discipline: Discipline,
+    stalls: Option<Box<Stalls>>,
+}
+
+/// What waits for what in a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Discipline {
+    /// Flits leave as they come, after their head.
+    CutThrough,
+    /// Packets leave when all of them has come.
+    Stored,
+    /// Every flit leaves a fixed time after it has come.
+    Delayed,
+}
+
+/// Packets that stall because a buffer is shorter than the loop of its credits.
+#[derive(Debug)]
+struct Stalls {
+    router: RouterParameters,
+    pipeline: Pipeline,
+    /// Packets that are under way side by side at most.
+    lanes: u64,
+    /// By the links of a path and the flits of a packet: its time.
+    known: RefCell<HashMap<(Vec<u32>, u32), u64>>,
+}
+
+impl LoneTimes {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let (router, pipeline, links) = (&scenario.router, &scenario.pipeline, scenario.network.links());
+        let decision = decision(pipeline);
+        let is_queued = router.architecture == Architecture::OutputQueued;
+        let discipline = match router.switching {
+            Switching::StoreAndForward => Discipline::Stored,
+            _ if is_queued => Discipline::Delayed,
+            Switching::Wormhole | Switching::VirtualCutThrough => Discipline::CutThrough,
+        };
+        let first = links.first().map_or(1, |link| link.period);
+        let may_stall = discipline == Discipline::CutThrough && links.iter().any(|link| outlasts_buffer(scenario, link));
+        let stalls = || Stalls { router: router.clone(), pipeline: *pipeline, lanes: lanes(scenario), known: RefCell::default() };
+        Self {
+            links: links.to_vec(),
+            head_cycles: links.iter().map(|link| head_cycles(pipeline, link.latency)).collect(),
+            period: links.iter().all(|link| link.period == first).then_some(u64::from(first)),
+            decision,
+            head_gap: if is_queued || lanes(scenario) > 1 { 0 } else { 1 + decision },
+            discipline,
+            stalls: may_stall.then(|| Box::new(stalls())),
+        }
+    }
+
+    /// Cycles from when a flit begins to cross a channel of this kind of link until it can go on: `place` is 0 for an injection, 1 between
+    /// routers, 2 for an ejection.
+    pub(crate) fn head_cycles(&self, link: u32, place: usize) -> u64 {
+        u64::from(self.head_cycles[link as usize][place])
+    }
+
+    /// Cycles by which a lone message arrives after a flow at the rate of the slowest channel on its path has ended; less than 0 if that
+    /// channel is busy with its last flit when this has arrived. `path` are its kinds of links: injection, between routers, ejection.
+    #[inline(always)]
+    pub(crate) fn beyond_transfer(&self, path: impl Iterator<Item = u32> + Clone, hops: usize, sizes: Sizes) -> f64 {
+        let place = |index: usize| usize::from(index > 0) + usize::from(index == hops);
+        let heads: u64 = path.clone().enumerate().map(|(index, link)| self.head_cycles(link, place(index))).sum();
+        let sizes = Packets::of(sizes);
+        let (others, slowest) = match self.period {
+            Some(period) => (self.behind_head_alike(hops as u64, &sizes, period), period),
+            None => self.behind_head(path.clone(), &sizes),
+        };
+        let stalled = if self.stalls.is_some() { self.stalled(path, &sizes) } else { 0 };
+        (heads + others + stalled) as f64 - (sizes.flits * slowest) as f64
+    }
+
+    /// Cycles from the arrival of the first head to that of the last flit if all channels have the same period. A head's own time counts the
+    /// decisions of all routers.
+    #[inline(always)]
+    fn behind_head_alike(&self, hops: u64, sizes: &Packets, period: u64) -> u64 {
+        let between_packets = (sizes.count - 1) * self.between_heads(sizes, period);
+        match self.discipline {
+            Discipline::Delayed => (sizes.flits - 1) * period,
+            Discipline::CutThrough => between_packets + (sizes.last - 1) * period,
+            Discipline::Stored => hops * (sizes.first - 1) * period + between_packets + (sizes.last - 1) * period,
+        }
+    }
+
+    /// From a head to the next one on a channel out of a router.
+    #[inline(always)]
+    fn between_heads(&self, sizes: &Packets, period: u64) -> u64 {
+        (sizes.first - 1) * period + period.max(self.head_gap)
+    }
+
+    /// The same for channels of any periods, and the longest of them.
+    fn behind_head(&self, path: impl Iterator<Item = u32> + Clone, sizes: &Packets) -> (u64, u64) {
+        let periods = path.map(|link| u64::from(self.links[link as usize].period));
+        let slowest = periods.clone().max().unwrap_or(1);
+        let behind = match self.discipline {
+            Discipline::Delayed => (sizes.flits - 1) * slowest,
+            Discipline::CutThrough => self.behind_head_cut_through(periods, sizes),
+            Discipline::Stored => self.behind_head_stored(periods, sizes),
+        };
+        (behind, slowest)
+    }
+
+    fn behind_head_cut_through(&self, periods: impl Iterator<Item = u64> + Clone, sizes: &Packets) -> u64 {
+        let (mut longest, mut between, mut decisions) = (0, 0, 0);
+        for (period, place) in periods.zip(0u64..) {
+            let gap = if place > 0 { self.between_heads(sizes, period) } else { sizes.first * period };
+            between = gap.max(between);
+            decisions = self.decision * place;
+            longest = longest.max(decisions + (sizes.count - 1) * between + (sizes.last - 1) * period);
+        }
+        longest - decisions
+    }
+
+    fn behind_head_stored(&self, periods: impl Iterator<Item = u64> + Clone, sizes: &Packets) -> u64 {
+        let (mut longest, mut between, mut before) = (0, 0, 0);
+        let mut after = (sizes.last - 1) * periods.clone().sum::<u64>();
+        for (period, place) in periods.zip(0u64..) {
+            let gap = if place > 0 { self.between_heads(sizes, period) } else { sizes.first * period };
+            between = gap.max(between);
+            let packets = if sizes.count > 1 { (sizes.count - 2) * between + gap } else { 0 };
+            longest = longest.max(before + packets + after);
+            before += (sizes.first - 1) * period;
+            after -= (sizes.last - 1) * period;
+        }
+        longest
+    }
+
+    /// Cycles for which flits wait for credits: of a single packet exactly, of several about as many for each that has a virtual channel to
+    /// itself.
+    #[cold]
+    fn stalled(&self, path: impl Iterator<Item = u32>, sizes: &Packets) -> u64 {
+        let Some(stalls) = &self.stalls else { return 0 };
+        if sizes.first <= u64::from(stalls.router.channel_depth()) {
+            return 0;
+        }
+        let path: Vec<u32> = path.collect();
+        let packet = Packets::of(Sizes { flits: sizes.first as u32, packet: sizes.first as u32 });
+        let hops = path.len() - 1;
+        let heads: u64 =
+            (0..).zip(&path).map(|(index, &link)| self.head_cycles(link, usize::from(index > 0) + usize::from(index == hops))).sum();
+        let smooth = heads + self.behind_head(path.iter().copied(), &packet).0;
+        let followed = *stalls.known.borrow_mut().entry((path, packet.flits as u32)).or_insert_with_key(|(path, flits)| {
+            let channels: Vec<Link> = path.iter().map(|&link| self.links[link as usize]).collect();
+            lone_packet_latency(&LonePacket { channels: &channels, flits: *flits, router: &stalls.router, pipeline: &stalls.pipeline })
+        });
+        followed.saturating_sub(smooth) * (sizes.count - 1 + stalls.lanes) / stalls.lanes
+    }
+}
+
+/// A message cut into packets.
+#[derive(Clone, Copy, Debug)]
+struct Packets {
+    flits: u64,
+    count: u64,
+    /// Flits of the first packet and of the last one.
+    first: u64,
+    last: u64,
+}
+
+impl Packets {
+    #[inline(always)]
+    fn of(Sizes { flits, packet }: Sizes) -> Self {
+        if flits <= packet {
+            let flits = u64::from(flits);
+            return Self { flits, count: 1, first: flits, last: flits };
+        }
+        let count = flits.div_ceil(packet);
+        let last = u64::from(flits - (count - 1) * packet);
+        Self { flits: u64::from(flits), count: u64::from(count), first: u64::from(packet), last }
+    }
+}
+
+/// Cycles from a head's arrival at a router to its first possible switch grant.
+fn decision(pipeline: &Pipeline) -> u64 {
+    u64::from(pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn))
+}
+
+/// As the flit engine has them, without contention.
+fn head_cycles(pipeline: &Pipeline, latency: u32) -> [u32; 3] {
+    let out_of_router = decision(pipeline) as u32 + pipeline.traversal_cycles;
+    let into_router = pipeline.switch_extra_cycles;
+    let crossing = latency + 1;
+    [crossing + into_router, crossing + into_router + out_of_router, crossing + out_of_router]
+}
+
+/// Virtual channels that packets from one terminal to another can take side by side, at least.
+fn lanes(scenario: &Scenario) -> u64 {
+    let router = &scenario.router;
+    if router.vc_per_destination {
+        1
+    } else {
+        u64::from((router.virtual_channels / scenario.routing.virtual_channels_required().max(1)).max(1))
+    }
+}
+
+/// Cycles from the sending of a flit to that of another one in its place of the buffer.
+fn credit_loop(scenario: &Scenario, link: &Link) -> u64 {
+    let pipeline = &scenario.pipeline;
+    let flight = u64::from(pipeline.traversal_cycles + pipeline.switch_extra_cycles) + u64::from(link.latency) + 1;
+    flight + u64::from(link.latency) + 1 + u64::from(scenario.router.credit_delay)
+}
+
+/// Can the flits of a packet use up a buffer before the first credit is back?
+fn outlasts_buffer(scenario: &Scenario, link: &Link) -> bool {
+    let buffer = u64::from(scenario.router.channel_depth());
+    credit_loop(scenario, link) + decision(&scenario.pipeline) > buffer * u64::from(link.period)
+}
+
+/// Why the time of a lone message is not exact to the cycle, if it is not; the router's keys that the engine leaves out are named apart.
+/// `paths` has found the paths of all messages.
+pub(crate) fn approximations(scenario: &Scenario, paths: &Paths) -> Vec<String> {
+    let several = scenario.workload.as_ref().and_then(|closed| longest_of_several(closed));
+    let mut causes: Vec<&str> = several.and_then(|packet| of_packets(scenario, packet)).into_iter().collect();
+    let network = &*scenario.network;
+    let has_one_period = network.links().windows(2).all(|pair| pair[0].period == pair[1].period);
+    let may_stall = network.links().iter().any(|link| outlasts_buffer(scenario, link));
+    if scenario.router.predictor != predictor::NONE && (!has_one_period || may_stall || several.is_some()) {
+        causes.push("what a right prediction saves a packet of several flits");
+    }
+    if scenario.hosts.is_some() {
+        causes.push("the memory of hosts, which is shared as channels are");
+    }
+    if scenario.workload.is_some() && outlasts_shortest_path(scenario, network) {
+        causes.push("what follows a message that arrives while its last flit occupies a slow channel waits for that channel");
+    }
+    let causes = causes.iter().map(|cause| format!("approximate: {cause}"));
+    several.and_then(|_| spread(scenario, paths)).into_iter().chain(causes).collect()
+}
+
+/// The same of the arbitrated sharing, which follows parcels of packets and not their flits.
+pub(crate) fn approximations_of_parcels(scenario: &Scenario, paths: &Paths) -> Vec<String> {
+    let several = scenario.workload.as_ref().and_then(|closed| longest_of_several(closed));
+    let causes = several.map(|_| "approximate: the flits of several packets do not take turns on a channel".to_owned());
+    several.and_then(|_| spread(scenario, paths)).into_iter().chain(causes).collect()
+}
+
+/// What becomes of messages whose packets the routing would send on several paths.
+fn spread(scenario: &Scenario, paths: &Paths) -> Option<String> {
+    let is_spread = paths.has_drawn() || scenario.routing.observes_congestion() || scenario.routing.offers_several();
+    is_spread.then(|| format!("{}: each message takes one path, over which all of its packets go", scenario.routing.spreading_key()))
+}
+
+/// Flits of the longest packets, if messages have several.
+fn longest_of_several(closed: &ClosedWorkload) -> Option<u64> {
+    let longest = closed.workload.longest_message();
+    closed.parts.iter().map(|part| part.packet_flits).filter(|&packet| packet < longest).max().map(u64::from)
+}
+
+/// Why the time of messages of several packets of so many flits is approximate on a path.
+fn of_packets(scenario: &Scenario, packet: u64) -> Option<&'static str> {
+    let router = &scenario.router;
+    let is_queued = router.architecture == Architecture::OutputQueued;
+    let round_trip = scenario.network.links().iter().map(|link| credit_loop(scenario, link)).max().unwrap_or(0);
+    // Room for a packet that waits as a whole, for the next one, and for what is sent while credits come back.
+    let has_room = u64::from(router.channel_depth()) >= 2 * packet + round_trip + decision(&scenario.pipeline) + 2;
+    match () {
+        () if is_queued => None,
+        () if router.architecture != Architecture::InputQueued => {
+            Some("the packets of a message share queues as they share virtual channels")
+        }
+        () if router.virtual_channels > 1 && !router.vc_per_destination => {
+            Some("the packets of a message do not overtake each other in virtual channels")
+        }
+        () if router.vc_release == VcRelease::TailCredit => Some("the packets of a message do not wait for each other's credits"),
+        () if !has_room => Some("the packets of a message do not wait for room in buffers"),
+        () => None,
+    }
+}
+
+/// Can the slowest channel be busy with the last flit of a message when this has arrived, over one router?
+fn outlasts_shortest_path(scenario: &Scenario, network: &Network) -> bool {
+    let slowest = network.links().iter().map(|link| link.period).max().unwrap_or(1);
+    let least = network.links().iter().map(|link| link.latency).min().unwrap_or(0);
+    let [injection, _, ejection] = head_cycles(&scenario.pipeline, least);
+    // The cycle in which the last flit arrives is over one cycle later.
+    slowest > injection + ejection + 1
+}

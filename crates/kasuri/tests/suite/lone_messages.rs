@@ -1,0 +1,216 @@
+//! One message alone: flows by each sharing, formulas, and the engines that follow flits and packets agree to the cycle, or the row says that
+//! its time is approximate. Each engine has the times from the rules of its own; what all of them must come to follows from the routers alone.
+
+use kasuri::input::KNOWN;
+use kasuri::plan::{self, RunOptions};
+use kasuri::results::RunRow;
+use kasuri_config::Document;
+use kasuri_network::topology::Files;
+use proptest::prelude::*;
+use std::fmt::Write;
+
+/// A network, and what its terminals 0 and 1 send to each other.
+#[derive(Clone, Debug)]
+struct Case {
+    links: String,
+    /// As a program, or as a permutation.
+    sends: String,
+    router: String,
+    /// `[workload]` or `[traffic]`.
+    section: String,
+}
+
+impl Files for Case {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        Ok(if path.ends_with("links") { &self.links } else { &self.sends }.clone().into_bytes())
+    }
+}
+
+const SHARINGS: [&str; 3] = ["equal-share", "max-min", "arbitrated"];
+
+/// The row of an engine, with its keys.
+fn row(case: &Case, engine: &str) -> RunRow {
+    let Case { router, section, .. } = case;
+    let text = format!(
+        "{engine}\n[network]\ntopology = \"file\"\npath = \"links\"\nflit_bytes = 1\ncycle_ns = 1\n[routing]\nalgorithm = \"minimal\"\n\
+         [router]\n{router}\n{section}\n"
+    );
+    let document = Document::parse_for(*KNOWN, "lone.toml", &text).unwrap();
+    let options = RunOptions { jobs: Some(1), paranoid: true, ..RunOptions::default() };
+    let report = plan::run(&document, case, &options).unwrap_or_else(|error| panic!("{error}\n{text}\n{case:?}"));
+    report.rows.into_iter().next().unwrap()
+}
+
+fn by_flits(case: &Case) -> RunRow {
+    row(case, "engine = \"flit\"")
+}
+
+fn by_flows(case: &Case, sharing: &str) -> RunRow {
+    row(case, &format!("engine = \"flow\"\nflow.sharing = \"{sharing}\""))
+}
+
+fn is_approximate(row: &RunRow) -> bool {
+    row.get("not_modelled").as_array().unwrap().iter().any(|entry| entry.as_str().unwrap().starts_with("approximate: "))
+}
+
+/// A line of routers whose channels, from the injection of terminal 0 to the ejection of terminal 1, have these latencies and periods.
+fn line(channels: &[(u32, u32)]) -> String {
+    let (&[(first, first_period), ref between @ ..], &[.., (last, last_period)]) = (channels, channels) else {
+        panic!("two channels at least")
+    };
+    let end = channels.len() - 2;
+    let mut links =
+        format!("terminal a router 0 latency={first} period={first_period}\nterminal b router {end} latency={last} period={last_period}\n");
+    for (router, (latency, period)) in between[..end].iter().enumerate() {
+        writeln!(links, "router {router} router {} latency={latency} period={period}", router + 1).unwrap();
+    }
+    links
+}
+
+/// Adds to a line routers that hang on it and on each other, by channels of other speeds: nothing comes that way.
+fn with_branches(mut links: String, on: usize, branches: &[(usize, u32, u32)]) -> String {
+    for (number, &(to, latency, period)) in branches.iter().enumerate() {
+        let own = on + number;
+        writeln!(links, "router {} router {own} latency={latency} period={period}", to % own).unwrap();
+        writeln!(links, "terminal c{number} router {own} latency={latency} period={period}").unwrap();
+    }
+    links
+}
+
+/// A message from terminal 0 to terminal 1, and one back that waits for it if it is answered.
+fn messages(flits: u32, packet: u32, is_answered: bool) -> (String, String) {
+    let answer = |rank: &str| match (is_answered, rank) {
+        (false, _) => String::new(),
+        (true, "0") => format!("back: recv {flits}b from 1 tag 2\n"),
+        (true, _) => format!("back: send {flits}b to 0 tag 2\nback requires there\n"),
+    };
+    let program = format!(
+        "num_ranks 2\nrank 0 {{\nthere: send {flits}b to 1 tag 1\n{}}}\nrank 1 {{\nthere: recv {flits}b from 0 tag 1\n{}}}\n",
+        answer("0"),
+        answer("1")
+    );
+    (program, format!("[workload]\ntrace = \"program\"\npacket_flits = {packet}"))
+}
+
+/// One packet from terminal 0 to terminal 1.
+fn packet(flits: u32) -> (String, String) {
+    let section =
+        format!("[traffic]\npattern = \"permutation\"\npath = \"pairs\"\nprocess = \"batch\"\nbatch_packets = 1\npacket_flits = {flits}");
+    ("0 1\n".to_owned(), section)
+}
+
+const SWITCHINGS: [&str; 3] = ["wormhole", "virtual-cut-through", "store-and-forward"];
+
+/// Routers in which packets of so many flits have room.
+fn routers(packet: u32) -> impl Strategy<Value = String> {
+    let input_queued = (0..SWITCHINGS.len(), 1u32..4, prop_oneof![Just(0), 1u32..6, Just(80)], 0u32..3, 0..PIPELINES.len()).prop_map(
+        move |(switching, lanes, buffer, credit_delay, pipeline)| {
+            let least = if switching == 0 { 1 } else { packet };
+            format!(
+                "switching = \"{}\"\nvirtual_channels = {lanes}\nbuffer_flits = {}\ncredit_delay = {credit_delay}\npipeline = {}",
+                SWITCHINGS[switching],
+                least + buffer,
+                PIPELINES[pipeline]
+            )
+        },
+    );
+    let output_queued = (1..SWITCHINGS.len(), 0u32..9).prop_map(|(switching, latency)| {
+        format!("architecture = \"output-queued\"\nlatency = {latency}\nswitching = \"{}\"", SWITCHINGS[switching])
+    });
+    prop_oneof![2 => input_queued, 1 => output_queued]
+}
+
+const PIPELINES: [&str; 3] = [
+    "[\"RC\", \"VA\", \"SA\", \"ST\"]",
+    "[\"RC\", \"VSA\", \"ST\"]",
+    "[{ stage = \"RC\", cycles = 2 }, \"VA\", { stage = \"SA\", cycles = 3 }, { stage = \"ST\", cycles = 2 }]",
+];
+
+fn networks() -> impl Strategy<Value = String> {
+    let period = || prop_oneof![Just(1u32), 1u32..6];
+    (prop::collection::vec((0u32..7, period()), 2..6), prop::collection::vec((0usize..9, 0u32..9, 1u32..9), 0..3))
+        .prop_map(|(channels, branches)| with_branches(line(&channels), channels.len() - 1, &branches))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
+
+    /// A message of one packet or several, and one that answers it.
+    #[test]
+    fn lone_messages_take_the_same_time_in_every_engine(
+        links in networks(),
+        (router, packet) in (1u32..12).prop_flat_map(|packet| (routers(packet), Just(packet))),
+        (flits, is_answered) in (prop_oneof![1u32..12, 1u32..60], any::<bool>()),
+    ) {
+        let (sends, section) = messages(flits, packet, is_answered);
+        let case = Case { links, sends, router, section };
+        let expected = by_flits(&case).number("completion_time");
+        prop_assert!(expected.is_some());
+        for sharing in SHARINGS {
+            let found = by_flows(&case, sharing);
+            // Only what several packets do to each other, and what follows a message, may be approximate.
+            let may_differ = is_approximate(&found) && (flits > packet || is_answered);
+            let time = found.number("completion_time");
+            prop_assert!(may_differ || time == expected, "{sharing}: {time:?}, not {expected:?}: {case:?}");
+        }
+        let formula = row(&case, "engine = \"analysis\"");
+        if !is_answered && !is_approximate(&formula) {
+            // The cycle in which the last flit arrives is over one cycle later.
+            prop_assert_eq!(formula.number("zero_load_latency").map(|cycles| cycles + 1.0), expected, "{:?}", case);
+        }
+    }
+
+    /// A packet of open traffic.
+    #[test]
+    fn lone_packets_take_the_same_time_in_every_sharing(
+        links in networks(),
+        (router, flits) in (1u32..14).prop_flat_map(|flits| (routers(flits), Just(flits))),
+    ) {
+        let (sends, section) = packet(flits);
+        let case = Case { links, sends, router, section };
+        let expected = by_flits(&case).number("packet_latency_mean");
+        prop_assert!(expected.is_some());
+        for sharing in SHARINGS {
+            let found = by_flows(&case, sharing);
+            prop_assert_eq!((found.number("packet_latency_mean"), is_approximate(&found)), (expected, false), "{}: {:?}", sharing, case);
+        }
+    }
+}
+
+/// So many cases are a sample; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
+}
+
+/// Packets are stored, not messages: five channels take a packet of 16 flits each, with 2 cycles to the next router and 3 in each of four, and
+/// 63 packets follow: 5 x 15 + 5 x 2 + 4 x 3 + 63 x 16 + 1 = 1106. In output-queued routers, which store by default, 2 cycles take the place of 3.
+#[test]
+fn routers_store_packets_and_not_messages() {
+    let (sends, section) = messages(1024, 16, false);
+    let links = line(&[(1, 1); 5]);
+    for (router, expected) in [
+        ("switching = \"store-and-forward\"\nvirtual_channels = 4\nbuffer_flits = 64", 1106.0),
+        ("architecture = \"output-queued\"\nlatency = 2", 1102.0),
+    ] {
+        let case = Case { links: links.clone(), sends: sends.clone(), router: router.to_owned(), section: section.clone() };
+        assert_eq!(by_flits(&case).number("completion_time"), Some(expected), "{router}");
+        for sharing in SHARINGS {
+            assert_eq!(by_flows(&case, sharing).number("completion_time"), Some(expected), "{sharing}: {router}");
+        }
+    }
+}
+
+/// Wherever a slow channel is, a stored packet of 16 flits takes 45 cycles on it, 15 on each of the others, and 12 for its head.
+#[test]
+fn a_slow_channel_counts_once() {
+    for slow in 0..3 {
+        let mut channels = [(1, 1); 3];
+        channels[slow].1 = 3;
+        let (sends, section) = packet(16);
+        let router = "switching = \"store-and-forward\"\nvirtual_channels = 4\nbuffer_flits = 64".to_owned();
+        let case = Case { links: line(&channels), sends, router, section };
+        for sharing in SHARINGS {
+            assert_eq!(by_flows(&case, sharing).number("packet_latency_mean"), Some(87.0), "{sharing}: {slow}");
+        }
+    }
+}
