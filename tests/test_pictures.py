@@ -13,6 +13,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -106,6 +107,19 @@ def test_the_plots_of_an_example(example, tmp_path):
 def test_the_plots_of_a_report(results):
     for drawing in asked.drawings(results, sections.PAGE_SIZE):
         assert faults_of(drawing.ax) == []
+
+
+def test_a_figure_of_a_paper_with_a_long_claim_and_long_labels():
+    from kasuri_papers import output
+
+    claim = "with as many virtual channels as there are hops, the adaptive routing accepts twice what the deterministic one does, " * 2
+    labels = {
+        "x_label": "injection rate of each terminal, in flits in a cycle",
+        "y_label": "mean latency of the packets that arrived in the end",
+    }
+    wished = SimpleNamespace(x="load", y="latency", split=["routing.algorithm"], top=None, **labels)
+    rows = [{"load": load, "latency": 10 * load, "series": "measured", "routing.algorithm": name} for load in (1, 2) for name in "ab"]
+    assert faults_of(output.draw(SimpleNamespace(id="paper/F1", claim=claim), wished, rows)) == []
 
 
 def sweep(name: str, values: list[object], answer: str, numbers: list[float], **others: object) -> list[dict]:

@@ -55,7 +55,7 @@ def write_plot(figure: Figure, table: Table, folder: Path) -> list[Path]:
 
 def draw(figure: Figure, plot: Plot, table: Table) -> Axes:
     """Draw a figure: a curve for each series and each value of what splits them."""
-    from kasuri.plot import curves, style
+    from kasuri.plot import curves, fit, style
 
     rows = [
         {"place.x": row[plot.x], "value": row[plot.y], "series": _series(row, plot)}
@@ -67,7 +67,8 @@ def draw(figure: Figure, plot: Plot, table: Table) -> Axes:
     axes.set_ylabel(plot.y_label)
     if plot.top is not None:
         axes.set_ylim(0, plot.top)
-    axes.set_title(f"{figure.id}: {figure.claim}", color=style.INK, loc="left", fontsize="small", wrap=True)
+    style.title(axes, f"{figure.id}: {figure.claim}", size="small")
+    fit.fit(axes)  # the labels are others than those of the curves
     return axes
 
 

@@ -81,12 +81,13 @@ def printable(words: str) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in words)
 
 
-def title(ax: Axes, words: str) -> None:
+def title(ax: Axes, words: str, size: str = "large") -> None:
     """Set a title over the axes, in lines as wide as the figure, or as the axes where the figure has several."""
     figure = figure_of(ax)
     inches = figure.get_figwidth() if len(figure.axes) == 1 else fit.axes_width(ax)
-    lines = textwrap.wrap(words, max(20, int(11 * inches)), max_lines=4, placeholder=" …")
-    write(ax.set_title("", color=INK, loc="left"), "\n".join(lines) if "$" not in words else words)
+    letters = int((11 if size == "large" else 14) * inches)
+    lines = textwrap.wrap(words, max(20, letters), max_lines=4, placeholder=" …")
+    write(ax.set_title("", color=INK, loc="left", fontsize=size), "\n".join(lines) if "$" not in words else words)
 
 
 def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> None:
