@@ -192,3 +192,9 @@ def test_times_have_the_unit_that_a_reader_expects_and_saturated_runs_no_latency
     cells = [dict(zip(names, (cell[0] for cell in row), strict=True)) for row in table["rows"]]
     assert cells[0]["completion_time_ns"] == "100 ms"
     assert cells[1]["packet_latency_mean"] == "–"
+
+
+def test_large_numbers_have_their_digits_in_groups() -> None:
+    assert kasuri._columns.shown(1_123_259.0) == "1\N{NARROW NO-BREAK SPACE}123\N{NARROW NO-BREAK SPACE}259"
+    assert kasuri._columns.shown(1e8) == "100\N{NARROW NO-BREAK SPACE}000\N{NARROW NO-BREAK SPACE}000"
+    assert kasuri._columns.shown(2.5e-7) == "2.5e-07"

@@ -153,13 +153,13 @@ def number(value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """Write a value for a reader: at least four digits, a dash where there is none."""
+    """Write a value for a reader: at least four digits, large numbers in groups of three, a dash where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
-        if 1000 <= abs(value) < 1e6:
+        if 1000 <= abs(value) < 1e15:
             return shown(round(value))
-        return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.4e}"
+        return f"{value:.4g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
     return ", ".join(map(shown, value)) or "–" if isinstance(value, list) else str(value)

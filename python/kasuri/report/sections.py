@@ -125,7 +125,7 @@ def times_at_a_glance(results: Results) -> dict[str, Any] | None:
         times = [_time(*one) for one in zip(answers, means, strict=True)]
         lines.append({"values": [shown(value) for value in values], "answers": times, "statuses": statuses})
         seeds |= len(rows) > 1
-    heads = [(name.replace("_", " "), "" if _is_time(name) else _columns.UNITS.get(name, "")) for name in answers]
+    heads = [(name.removesuffix("_ns").replace("_", " "), "" if _is_time(name) else _columns.UNITS.get(name, "")) for name in answers]
     return {"split": keys, "heads": heads, "lines": lines[:MAX_LINES], "left_out": max(0, len(lines) - MAX_LINES), "seeds": seeds}
 
 
