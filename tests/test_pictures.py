@@ -12,6 +12,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ import pictures
 from kasuri import plot
 from kasuri.plot import asked, style
 from kasuri.plot.__main__ import main
+from kasuri.plot.drawing import drawable
 from kasuri.report import sections
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,6 +165,26 @@ def test_axes_beside_each_other(results):
         plot.latency_load(results.where(traffic__pattern=pattern), ax=ax)
         ax.set_title(pattern)
     assert pictures.faults(figure) == []
+
+
+TOPOLOGIES = {
+    entry["name"]: tomllib.loads(entry["example"])
+    for entry in json.loads(subprocess.run([KASURI, "list", "topologies", "--format", "json"], capture_output=True, check=True).stdout)[
+        "topologies"
+    ]
+    if "path" not in entry["example"]
+}
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_the_drawings_of_a_topology(name):
+    if name not in ("fat-tree", "dragonfly", "mlfm") and not os.environ.get("KASURI_ALL_DOCS"):
+        pytest.skip("slow: KASURI_ALL_DOCS=1 or make verify-docs draws it")
+    network = kasuri.Network.from_topology(name, **TOPOLOGIES[name])
+    used = np.linspace(0, 1, network.channels)
+    drawings = [plot.utilisation_by_class(network, used), plot.channel_utilisation(network, used)]
+    drawings += [plot.draw_network(network), plot.draw_network(network, utilisation=used)] if drawable(network) else []
+    assert [faults_of(ax) for ax in drawings] == [[]] * len(drawings)
 
 
 def test_networks_with_long_names(tmp_path):

@@ -304,7 +304,7 @@ def test_closed_workloads_are_summed_up_by_their_times(tmp_path):
     results = kasuri.sweep(experiment, {"workload.message_bytes": [64, 65536]}, out=tmp_path)
     page = page_of(results)
     head, *body = table(page, "times")
-    assert head[:3] == ["workload.message_bytes", "completion timecycles", "completion time ns"]
+    assert head[:3] == ["workload.message_bytes", "completion timecycles", "completion time"]
     assert [line[0] for line in body] == ["64", "65\u202f536"]
     for line, row in zip(body, results, strict=True):
         assert float(line[1].replace("\u202f", "")) == pytest.approx(row["completion_time"], rel=1e-3)
@@ -318,7 +318,7 @@ def test_a_plot_that_cannot_be_drawn_is_a_sentence_on_the_page(tmp_path):
     text = synthetic.MESH.replace('y = "packet_latency_mean"', 'y = "packet_latency"')
     (folder / "input.toml").write_text(text)
     part = section(report.write(folder).read_text(), "curves")
-    assert "Not drawn: plot 1: no column `packet_latency`; there are" in part
+    assert "Not drawn: plot 1: no column `packet_latency`; did you mean `packet_latency_" in part
     assert part.count("<svg") == 1
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kasuri.plot import style
+from kasuri.plot import fit, style
 from kasuri.plot.channels import channel_values
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def channel_utilisation(network: Network, utilisation: Any, *, highest: float | 
     ArgumentError
         This is no network, or ``utilisation`` has another length than it has channels.
     """
+    from matplotlib.ticker import MaxNLocator
+
     values = channel_values(network, utilisation)
     block = -(-network.routers // MAX_CELLS)
     matrix = _matrix(network, values, block)
@@ -56,8 +58,11 @@ def channel_utilisation(network: Network, utilisation: Any, *, highest: float | 
     unit = "router" if block == 1 else f"block of {block} routers"
     ax.set_xlabel(f"to {unit}")
     ax.set_ylabel(f"from {unit}")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator("auto", integer=True))
     style.tidy(ax)
     ax.grid(False)
+    fit.fit(ax)
     return ax
 
 
