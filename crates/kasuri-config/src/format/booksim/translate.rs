@@ -102,9 +102,11 @@ impl Translator<'_> {
         let sample_period = self.integer("sample_period", 1, 1 << 40)?;
         let warmup_periods = self.integer("warmup_periods", 0, 1 << 20)?;
         let max_samples = self.integer("max_samples", 1, 1 << 20)?;
-        // BookSim knows no limit; this one only stops what would never end.
+        // BookSim knows no limit; this one only stops what would never end. By its rules a run ends after so many samples; by Kasuri's own a
+        // load near saturation would be measured for as long as it may be.
         let sampled = sample_period.saturating_mul(max_samples).saturating_mul(100);
-        measure.insert("max_cycles".to_owned(), sampled.max(100_000_000).into());
+        let least = if self.rules == Rules::BookSim { 100_000_000 } else { 10_000_000 };
+        measure.insert("max_cycles".to_owned(), sampled.max(least).into());
         if self.rules == Rules::BookSim {
             let mut booksim = Table::new();
             booksim.insert("sim_type".to_owned(), sim_type.into());
@@ -272,6 +274,22 @@ mod tests {
         assert_eq!((cmesh["radix"].as_integer(), &cmesh["channel_latency"]), (Some(4), &Toml::from(vec![2, 4])));
         let flatfly = section(&format!("topology = flatfly; {cluster} routing_function = ran_min;"));
         assert_eq!((&flatfly["floor"], &flatfly["cluster"]), (&Toml::from(vec![4, 4]), &Toml::from(vec![2, 2])));
+        // BookSim's x and y are 8 unless they are given; it reads x alone, the columns.
+        let floor = |more: &str| section(&format!("topology = flatfly; routing_function = ran_min; {more}"))["floor"].clone();
+        for (more, columns, rows) in [
+            ("k = 8; n = 1; c = 4; xr = 2; yr = 2;", 8, 1),
+            ("k = 8; n = 1; c = 4; xr = 2; yr = 2; x = 4; y = 4;", 4, 2),
+            ("k = 4; n = 2; c = 4; xr = 2; yr = 2;", 8, 2),
+            ("k = 2; n = 3; c = 1; x = 2; y = 2;", 2, 4),
+            ("k = 4; n = 1; c = 1;", 4, 1),
+            ("k = 5; n = 1; c = 1; x = 3; y = 3; use_noc_latency = 0;", 5, 1),
+        ] {
+            assert_eq!(floor(more), Toml::from(vec![columns, rows]), "{more}");
+        }
+        for more in ["k = 4; n = 1; c = 4; xr = 2; yr = 2;", "k = 5; n = 1; c = 1; x = 3; y = 3;"] {
+            let text = format!("topology = flatfly; routing_function = ran_min; {more}");
+            assert!(translate(&text, Rules::Kasuri).unwrap_err().to_string().contains("fill rows of x"), "{more}");
+        }
         let dragonfly = section("topology = dragonflynew; k = 3; n = 1; routing_function = min;");
         let keys = ["terminals_per_router", "routers_per_group", "global_channels"];
         assert_eq!(keys.map(|key| dragonfly[key].as_integer()), [Some(3), Some(6), Some(3)]);

@@ -116,20 +116,28 @@ impl Translator<'_> {
     fn flattened_butterfly(&self, radix: i64, dimensions: i64) -> Result<Vec<(&'static str, Toml)>, BookSimError> {
         self.must_be_equal("x", "y")?;
         self.must_be_equal("xr", "yr")?;
-        let (cluster, floor) = (self.integer("xr", 1, 1 << 8)?, self.integer("x", 1, 1 << 12)?);
+        let (cluster, columns) = (self.integer("xr", 1, 1 << 8)?, self.integer("x", 1, 1 << 12)?);
         self.must_be(&[("c", cluster * cluster), ("n", dimensions.min(4))])?;
-        let routers = radix.checked_pow(dimensions as u32);
-        if routers != Some(floor * floor) {
-            return Err(self.wrong("x", "topology = flatfly needs x times y = k^n routers on its floor".to_owned()));
-        }
+        let distance = self.has_wire_latency()?;
+        let floor = self.floor(radix.checked_pow(dimensions as u32), columns, cluster == 1, distance)?;
         Ok(vec![
             ("topology", "on-chip-flattened-butterfly".into()),
             ("radix", radix.into()),
             ("dimensions", dimensions.into()),
-            ("floor", vec![floor; 2].into()),
+            ("floor", floor.into()),
             ("cluster", vec![cluster; 2].into()),
-            ("distance", self.has_wire_latency()?.into()),
+            ("distance", distance.into()),
         ])
+    }
+
+    /// Columns and rows of routers. BookSim wants y = x and then reads x alone: routers fill rows of so many, and terminals the grid of
+    /// their clusters, whose numbers leave the network where the last row is not full. Single terminals are numbered as their routers.
+    fn floor(&self, routers: Option<i64>, columns: i64, is_single: bool, has_distance: bool) -> Result<Vec<i64>, BookSimError> {
+        match routers {
+            Some(routers) if routers % columns == 0 => Ok(vec![columns, routers / columns]),
+            Some(routers) if is_single && (routers < columns || !has_distance) => Ok(vec![routers, 1]),
+            _ => Err(self.wrong("x", "topology = flatfly needs k^n routers that fill rows of x".to_owned())),
+        }
     }
 
     /// Does a wire's latency depend on its length? (BookSim compares with 1 here, with 0 on tori.)
