@@ -5,6 +5,7 @@
 
 mod binding;
 mod cores;
+mod overdue;
 mod planned;
 mod preparer;
 mod progress;
@@ -54,7 +55,7 @@ pub struct RunOptions {
     pub point: Option<String>,
     /// Check the conservation of flits and credits while running.
     pub paranoid: bool,
-    /// Show a progress bar on standard error, if that is a terminal.
+    /// Show a progress bar on standard error, if that is a terminal, and say there which runs are overdue.
     pub progress: bool,
     /// Counts the runs that are finished, for a display of one's own.
     pub tally: Tally,

@@ -42,6 +42,11 @@ pub fn controller(study: &Study) -> Box<dyn Measurement> {
 pub trait Measurement: Controller {
     /// What the statistics of the engine do not say.
     fn report(&self) -> Report;
+
+    /// Where the measurement stands, in a clause, for whoever waits for it.
+    fn progress(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a controller knows at the end of a run.

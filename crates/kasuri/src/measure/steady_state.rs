@@ -14,7 +14,8 @@
 //! so their phases are drawn anew from time to time, and the stretches between are the samples.
 //!
 //! A network that is found saturated has no mean latency. Its accepted throughput has a steady state, so that is measured
-//! instead, to the same precision.
+//! instead, to the same precision. The same becomes of a load so near to saturation that its latency cannot be known within the limit
+//! ([`SteadyState::cycles_to_precision`]): that is decided early and not waited for.
 //!
 //! The confidence interval comes from all packets that arrive in an interval, whenever they were created. The packets of the
 //! result are those created while measuring. The two differ only at the edges; among the packets created *and* arrived since
@@ -41,8 +42,13 @@ pub struct SteadyState {
     min_packets: f64,
     /// Intervals seen, all stages together.
     intervals: usize,
-    /// Mean packet latency in the last interval that had one.
+    /// Mean packet latency in the first and in the last interval that had one.
+    first: Option<f64>,
     latest: f64,
+    /// Why a run is called saturated whose content does not grow for certain.
+    near_saturation: Option<NearSaturation>,
+    /// When that is asked next: whenever the run has grown by a tenth.
+    next_doubt: u64,
     /// What kept the run from ending when its latency was precise.
     obstacle: Option<Obstacle>,
     restarts: u32,
@@ -57,6 +63,15 @@ enum Stage {
     Draining,
     /// Saturated: the accepted throughput is being measured.
     MeasuringThroughput,
+}
+
+/// A load so near to saturation that no mean latency comes out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct NearSaturation {
+    /// The mean latency over that of the first packets.
+    slowdown: f64,
+    /// When the mean would be known as wanted.
+    cycles: f64,
 }
 
 /// Why a run whose latency looks precise has not converged.
@@ -134,6 +149,18 @@ pub fn least_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     (LEAST_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
 
+/// Times the cycles of the shortest run, before a load is taken for one near saturation: nearly all runs have ended by then.
+const CYCLES_OF_DOUBT: u64 = 20;
+
+/// A load at which packets take so many times as long as in an empty network is saturated, as the search for the saturation load has it.
+const SATURATED_SLOWDOWN: f64 = 3.0;
+
+/// Times the limit that precision must be away: what is extrapolated is half of the truth now and then.
+const BEYOND_LIMIT: f64 = 4.0;
+
+/// The part of a warm-up that its latency takes at least to forget what it was, where that has not settled yet.
+const MEMORY_OF_WARM_UP: f64 = 0.1;
+
 impl SteadyState {
     /// `precision`: relative half-width of the 95 % confidence interval of the mean packet latency, above 0.
     /// `warm_up`: a fixed length of the warm-up in cycles instead of MSER-5.
@@ -149,7 +176,10 @@ impl SteadyState {
             series: Series::new(&offer),
             min_packets: MIN_PACKETS.max(MIN_PACKETS_PER_TERMINAL * f64::from(offer.sources)),
             intervals: 0,
+            first: None,
             latest: 0.0,
+            near_saturation: None,
+            next_doubt: CYCLES_OF_DOUBT.saturating_mul(least_cycles(&offer, max_cycles)),
             obstacle: None,
             restarts: 0,
             redraws: 0,
@@ -161,10 +191,18 @@ impl SteadyState {
         self.intervals += 1;
         if interval.arrived.packets > 0 {
             self.latest = interval.arrived.packet_latency as f64 / interval.arrived.packets as f64;
+            self.first.get_or_insert(self.latest);
         }
         if matches!(self.stage, Stage::WarmingUp | Stage::Measuring) && self.growth.push(interval) {
             // The content grew linearly over half of the run, so throughput has been steady for that long: it is warm.
             return self.start(Stage::MeasuringThroughput);
+        }
+        if matches!(self.stage, Stage::WarmingUp | Stage::Measuring) && self.now >= self.next_doubt {
+            self.next_doubt = self.now + self.now / 10;
+            self.near_saturation = self.is_near_saturation();
+            if self.near_saturation.is_some() {
+                return self.start(Stage::MeasuringThroughput);
+            }
         }
         match self.stage {
             Stage::WarmingUp => {
@@ -178,6 +216,32 @@ impl SteadyState {
             Stage::MeasuringThroughput => self.measure_throughput(interval),
             Stage::Draining if interval.outstanding_packets == 0 => Command::End(Status::Converged),
             Stage::Draining => Command::Continue,
+        }
+    }
+
+    /// Is the load so near to saturation that its latency cannot be known before the limit? Then packets are slow, too: a rare event that a
+    /// run at a low load waits for is no reason.
+    fn is_near_saturation(&self) -> Option<NearSaturation> {
+        if self.offer.phase_cycles.is_some() {
+            return None;
+        }
+        let mean = if self.stage == Stage::Measuring { self.series.packet_latency.mean()? } else { self.latest };
+        let found = NearSaturation { slowdown: mean / self.first?, cycles: self.cycles_to_precision()? };
+        (found.slowdown > SATURATED_SLOWDOWN && found.cycles > BEYOND_LIMIT * self.max_cycles as f64).then_some(found)
+    }
+
+    /// The cycles that a run takes until its mean latency is as precise as wanted. While measuring, the interval of now narrows with the root
+    /// of time. A latency that has not settled remembers what it was for a time t, and its mean over a time T has a variance of 2 t/T of its own
+    /// (Whitt, Management Science 35, 1989), which is about the square of the mean near saturation.
+    fn cycles_to_precision(&self) -> Option<f64> {
+        match self.stage {
+            Stage::Measuring => {
+                let (width, _) = self.series.packet_latency.half_width()?;
+                let part = width / self.series.packet_latency.mean()?;
+                Some(self.series.cycles as f64 * (part / self.precision).powi(2))
+            }
+            Stage::WarmingUp => Some(2.0 * MEMORY_OF_WARM_UP * self.now as f64 / self.precision.powi(2)),
+            Stage::Draining | Stage::MeasuringThroughput => None,
         }
     }
 
@@ -263,6 +327,22 @@ impl Controller for SteadyState {
 }
 
 impl Measurement for SteadyState {
+    fn progress(&self) -> Option<String> {
+        let known = |series: &BatchMeans| {
+            let (width, _) = series.half_width()?;
+            Some(format!("known to {:.1} %, wanted to {} %", 100.0 * width / series.mean()?, 100.0 * self.precision))
+        };
+        let no = || "not known yet".to_owned();
+        Some(match self.stage {
+            Stage::WarmingUp => "the network has not settled yet".to_owned(),
+            Stage::Measuring => format!("the mean packet latency is {}", known(&self.series.packet_latency).unwrap_or_else(no)),
+            Stage::Draining => "measured packets are still to arrive".to_owned(),
+            Stage::MeasuringThroughput => {
+                format!("the network is saturated; its throughput is {}", known(&self.series.accepted_throughput).unwrap_or_else(no))
+            }
+        })
+    }
+
     fn report(&self) -> Report {
         let mut report = match self.stage {
             Stage::WarmingUp => Report::default(),
@@ -278,6 +358,13 @@ impl Measurement for SteadyState {
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
             report.notes.push(format!("measuring began anew {times}, because the latency was still rising"));
+        }
+        if let Some(NearSaturation { slowdown, cycles }) = self.near_saturation {
+            report.notes.push(format!(
+                "too near to the saturation load for a mean latency: packets take {slowdown:.1} times as long as the first ones, and that would be \
+                 known to {} % only after about {cycles:.0e} cycles",
+                100.0 * self.precision
+            ));
         }
         if let (Stage::Measuring, Some(obstacle)) = (self.stage, self.obstacle) {
             report.notes.push(obstacle.sentence());
@@ -440,6 +527,26 @@ mod tests {
                 (0..runs).map(|seed| run(utilisation, 64, 0.04, 10_000_000, seed).1.counted_mean()).sum::<f64>() / f64::from(runs as u32);
             let expected = run(utilisation, 64, 0.5, 1_000, 0).1.mean_latency();
             assert!((mean / expected - 1.0).abs() < 0.01, "{utilisation}: {mean} instead of {expected}");
+        }
+    }
+
+    /// At 0.9995 of what queues serve they remember for 1/(1 - u)^2 packets and more what they were: 10 million cycles give no mean. That is
+    /// seen in a part of this time; loads with a mean are not mistaken for it.
+    #[test]
+    fn loads_beside_saturation_are_decided() {
+        for seed in 0..4 {
+            let (status, queues, controller) = run(0.9995, 64, 0.01, 10_000_000, seed);
+            assert_eq!(status, Status::Saturated, "seed {seed}");
+            assert!(queues.now() < 2_000_000, "seed {seed}: {} cycles", queues.now());
+            assert!((queues.accepted_throughput() - 0.9995).abs() < 0.005, "seed {seed}: {}", queues.accepted_throughput());
+            let report = controller.report();
+            assert!(report.packet_latency_ci95.is_none() && report.notes.iter().any(|note| note.contains("too near to the saturation")));
+        }
+        for (utilisation, precision) in [(0.9, 0.01), (0.95, 0.02)] {
+            for seed in 0..4 {
+                let (status, _, controller) = run(utilisation, 64, precision, 10_000_000, seed);
+                assert_eq!((status, controller.near_saturation), (Status::Converged, None), "{utilisation}, seed {seed}");
+            }
         }
     }
 

@@ -45,6 +45,14 @@ impl Progress {
         }
     }
 
+    /// Writes a line to standard error, above the bar.
+    pub(super) fn print(&self, line: &str) {
+        match &self.0 {
+            Some(shown) => shown.bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
     /// Takes the bar away.
     pub(super) fn clear(&self) {
         self.0.iter().for_each(|shown| shown.bar.finish_and_clear());

@@ -2,6 +2,7 @@
 
 use super::binding::Binding;
 use super::cores::Cores;
+use super::overdue::Overdue;
 use super::planned::{Planned, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
 use super::progress::Progress;
@@ -10,7 +11,7 @@ use crate::completion_bound::{completion_bound, routing_bound};
 use crate::cost::Meter;
 use crate::efficiency::{self, Hints};
 use crate::estimate::{Costs, Kind, Work, duration};
-use crate::measure::{Offer, Report, controller, saturation};
+use crate::measure::{Measurement, Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
@@ -62,6 +63,8 @@ pub(super) struct RunExecutor<'a> {
     failure: Mutex<Option<RunError>>,
     costs: &'a Costs,
     progress: Progress,
+    /// Does standard error hear of runs that are overdue?
+    tells: bool,
     tally: Tally,
     hints: Hints,
 }
@@ -99,6 +102,7 @@ impl<'a> RunExecutor<'a> {
             failure: Mutex::new(None),
             costs: &options.costs,
             progress: progress(chosen, options),
+            tells: options.progress,
             hints: Hints::default(),
             tally: options.tally.clone(),
         }
@@ -181,8 +185,8 @@ impl<'a> RunExecutor<'a> {
         let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
         let (end, message) = match found {
             Ok(Found::Run(row)) => (self.reuse(&point, row), None),
-            Ok(Found::Nothing) => (self.compute(&point, preparer), None),
-            Ok(Found::SetAside(message)) => (self.compute(&point, preparer), Some(message)),
+            Ok(Found::Nothing) => (self.compute(&point, preparer, &planned.work), None),
+            Ok(Found::SetAside(message)) => (self.compute(&point, preparer, &planned.work), Some(message)),
             Err(error) => (self.give_up(error), None),
         };
         let end = self.checked(end, &point);
@@ -212,16 +216,18 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>) -> End {
+    fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>, work: &Work) -> End {
         let engine = preparer.engine(&point.study);
         let _begun = self.cores.begin_run();
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
+        let seconds = self.tells.then(|| self.costs.seconds(work));
+        let notice = |sentence: String| self.progress.print(&format!("note: run {} {sentence}", point.key()));
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
             // Formulas know the saturation load without a search.
-            None => self.trial(point.study.clone(), engine, &begin).map(|trial| trial.row(&point.head)),
+            None => self.trial(point.study.clone(), engine, &begin, seconds, &notice).map(|trial| trial.row(&point.head)),
             Some(Search::Saturation) if point.method() == Method::Formulas => {
-                self.trial(point.study.clone(), engine, &begin).map(|trial| trial.row(&point.head))
+                self.trial(point.study.clone(), engine, &begin, None, &notice).map(|trial| trial.row(&point.head))
             }
             Some(Search::Saturation) => self.search(point, preparer, engine, &begin),
         }));
@@ -295,11 +301,18 @@ impl<'a> RunExecutor<'a> {
         End::Stopped
     }
 
-    /// Runs a study once, on as many threads as are free and of use.
-    fn trial(&self, mut study: Study, engine: &dyn Engine, meter: &Meter) -> Result<Trial, Missing> {
+    /// Runs a study once, on as many threads as are free and of use. `notice` gets a sentence if that takes far more than so many seconds.
+    fn trial(
+        &self,
+        mut study: Study,
+        engine: &dyn Engine,
+        meter: &Meter,
+        seconds: Option<f64>,
+        notice: &dyn Fn(String),
+    ) -> Result<Trial, Missing> {
         study.scenario.paranoid = self.paranoid;
-        let mut controller = controller(&study);
-        let mut interruptible = Interruptible::new(&mut *controller, &self.stop);
+        let mut controller = Overdue::new(controller(&study), seconds, notice);
+        let mut interruptible = Interruptible::new(&mut controller, &self.stop);
         let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
         let lent = self.cores.lend(prepared.useful_threads(), Kind::of(&study, engine.method()).takes_any_threads());
         let binding = Binding::of(lent.threads());
@@ -347,7 +360,7 @@ impl<'a> RunExecutor<'a> {
                 .preparation()
                 .study(&at_load(&point.point, load))
                 .map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
-            match self.trial(study, engine, meter).map_err(NotFound::Missing)? {
+            match self.trial(study, engine, meter, None, &|_| {}).map_err(NotFound::Missing)? {
                 trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
                 trial => Ok(trial),
             }
