@@ -157,3 +157,59 @@ def test_a_file_that_holds_no_network_is_named(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(kasuri.ConfigError, match=r"x\.json"):
         kasuri.Network.from_json(tmp_path / "x.json")
+
+
+# Terminals with several ports: planes, switches that serve a host together, trees with several parents above a terminal.
+SEVERAL_PORTS = [
+    ({"topology": "planes", "planes": 2, "of": "leaf-spine", "leaves": 3, "spines": 2, "down": 3}, "minimal", {}),
+    ({"topology": "planes", "planes": 3, "of": "mesh", "dimensions": [2, 3]}, "dimension-order", {}),
+    ({"topology": "planes", "planes": 2, "of": "leaf-spine", "leaves": 3, "spines": 2, "down": 2}, "up-down", {"planes": [1]}),
+    ({"topology": "xgft", "m": [3, 3], "w": [2, 2]}, "ecmp", {}),
+    ({"topology": "xgft", "m": [3, 3], "w": [2, 2]}, "minimal", {"routers": [7]}),
+    ({"topology": "hpn-pod", "segments": 2, "hosts": 3, "rails": 2, "aggregation": 2}, "ecmp", {}),
+]
+
+
+@pytest.mark.parametrize(("network", "routing", "faults"), SEVERAL_PORTS)
+def test_a_kept_network_of_terminals_with_several_ports_gives_the_same_row(tmp_path, network, routing, faults):
+    def run(network: dict, faults: dict, name: str) -> kasuri.Results:
+        experiment = {
+            "network": network,
+            "routing": {"algorithm": routing, "allow_deadlock": True},
+            "traffic": {"pattern": "uniform", "load": 0.1},
+            "measure": {"warmup": 50, "cycles": 200},
+            **({"faults": faults} if faults else {}),
+        }
+        return kasuri.run(experiment, out=tmp_path / name)
+
+    first = run(network, faults, "first")
+    (kept,) = (tmp_path / "first" / "networks").iterdir()
+    again = run({"topology": "file", "path": str(kept)}, {}, "again")
+    of_the_run = ("key", "wall_seconds", "cpu_seconds", "peak_memory_mib", "threads", "hint")
+    told = {name for row in (first[0], again[0]) for name in row if name.startswith(("network.", "faults")) or name in of_the_run}
+    assert {name: first[0][name] for name in first[0] if name not in told} == {
+        name: again[0][name] for name in again[0] if name not in told
+    }
+    assert first[0]["network_id"] == again[0]["network_id"]
+    # Vectors have a channel for each port, as the kept network has.
+    assert len(first.vector(first[0], "channel_utilisation")) == first.network(0).channels
+    if not faults:
+        whole = [command("topology", "file", f"path={kept}", "--export", "json").stdout]
+        words = [f"{key}={json.dumps(value) if isinstance(value, list) else value}" for key, value in network.items() if key != "topology"]
+        whole.append(command("topology", network["topology"], *words, "--export", "json").stdout)
+        assert json.loads(whole[0]) == json.loads(whole[1])
+
+
+def test_a_network_with_failures_and_several_ports_is_read_back(tmp_path):
+    words = ["planes", "planes=2", "of=leaf-spine", "leaves=3", "spines=2", "down=2", "faults.routers=[3]"]
+    (tmp_path / "damaged.json").write_text(command("topology", *words, "--export", "json").stdout)
+    experiment = {
+        "routing": {"algorithm": "minimal"},
+        "traffic": {"pattern": "uniform", "load": 0.1},
+        "measure": {"warmup": 50, "cycles": 200},
+    }
+    network = {"topology": "planes", "planes": 2, "of": "leaf-spine", "leaves": 3, "spines": 2, "down": 2}
+    whole = kasuri.run({**experiment, "network": network, "faults": {"routers": [3]}})[0]
+    read = kasuri.run({**experiment, "network": {"topology": "file", "path": str(tmp_path / "damaged.json")}})[0]
+    assert whole["packet_latency_mean"] == read["packet_latency_mean"]
+    assert whole["network_id"] == read["network_id"]

@@ -75,6 +75,16 @@ impl Document {
     /// # Errors
     /// As [`Document::study`], about `[network]`.
     pub fn network(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
+        let network = self.network_of_run(point, files)?;
+        Ok(network.owners().map(|owners| Network::clone(owners)).unwrap_or(network))
+    }
+
+    /// As [`Document::network`]; but of a file that a run has kept each port of a terminal with several stays a terminal of its own, by which the
+    /// channels of the run's vectors are numbered.
+    ///
+    /// # Errors
+    /// As [`Document::network`].
+    pub fn network_of_run(&self, point: &Point, files: &dyn Files) -> Result<Network, ConfigError> {
         let context = Context { document: self, point, schemas: &Schemas::default() };
         let network = build_network(context, files)?;
         match context.table("faults")? {
@@ -317,9 +327,12 @@ impl<'a> Preparation<'a> {
     fn network(&self, context: Context<'_>) -> Result<Wired, ConfigError> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         let build = || build_network(context, self.files).map(Arc::new);
-        let whole = self.built.networks.get(|known| known == table, || table.clone(), build)?;
+        let built = self.built.networks.get(|known| known == table, || table.clone(), build)?;
+        // A file that a run has kept is by ports already.
+        let whole = built.owners().map_or_else(|| Arc::clone(&built), Arc::clone);
         let has_ports = whole.further_home_count() > 0;
-        let wired = if has_ports { self.by_terminal_ports(table, &whole) } else { Arc::clone(&whole) };
+        let is_by_ports = built.owners().is_some() || !has_ports;
+        let wired = if is_by_ports { built } else { self.by_terminal_ports(table, &whole) };
         let faults = context.table("faults")?;
         let changes = faults.map(|faults| context.changes(faults, &wired, self.files)).transpose()?.unwrap_or_default();
         let network = match faults {

@@ -12,7 +12,8 @@
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
 //! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have
-//! several ports: `[terminal, router, port]` of each port but the first. `channels_down` and `routers_down` are there where something is down;
+//! several ports: `[terminal, router, port]` of each port but the first. Of a run on such a network each port is a terminal with channels of its
+//! own, and `of_terminals` says whose: `ports` of each terminal, and its `names` and `attributes`. `channels_down` and `routers_down` are there where something is down;
 //! the columns hold it all the same. `tables` is there where routers hold forwarding tables: `addresses`
 //! of each terminal; `ports` of each router, by address (-1: no path), and where they matter `virtual_channels` in the same shape,
 //! `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to virtual lanes (`maps`, and `which` of them by
@@ -21,6 +22,7 @@
 use super::{FormatError, text_of};
 use crate::fabric::Details;
 use kasuri_network::id::{ChannelId, Port, RouterId, TerminalId};
+use kasuri_network::network::terminal_ports::PortOwners;
 use kasuri_network::network::{Cable, Endpoint, Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
 use kasuri_network::routing::tables::{ForwardingTables, LaneMaps, SERVICE_LEVELS};
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,8 @@ struct Columns<'a> {
     /// Terminal, router, port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     further_homes: Vec<[u32; 3]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of_terminals: Option<OfTerminals>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     channels_down: Vec<u32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,6 +72,29 @@ struct Columns<'a> {
     tables: Option<Tables>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fabric: Option<Cow<'a, Details>>,
+}
+
+/// The terminals whose ports are the terminals of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfTerminals {
+    ports: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<String>>,
+    #[serde(default)]
+    attributes: BTreeMap<String, Vec<u32>>,
+}
+
+impl From<PortOwners> for OfTerminals {
+    fn from(of: PortOwners) -> Self {
+        Self { ports: of.ports, names: of.names, attributes: of.attributes }
+    }
+}
+
+impl From<OfTerminals> for PortOwners {
+    fn from(of: OfTerminals) -> Self {
+        Self { ports: of.ports, names: of.names, attributes: of.attributes }
+    }
 }
 
 /// Forwarding tables.
@@ -129,6 +156,7 @@ fn write_with(network: &Network, details: Option<&Details>) -> String {
         attributes: labels.attribute_names().filter_map(|name| Some((name.into(), labels.attribute(name)?.into()))).collect(),
         labels_belong_to: 0,
         further_homes: network.further_homes().map(|(terminal, router, port)| [terminal.0, router.0, u32::from(port)]).collect(),
+        of_terminals: network.port_owners().map(OfTerminals::from),
         channels_down: network.damage().map_or_else(Vec::new, |damage| damage.channels().iter().map(|channel| channel.0).collect()),
         routers_down: network.damage().map_or_else(Vec::new, |damage| damage.routers().iter().map(|router| router.0).collect()),
         tables: network.tables().map(|tables| Tables::of(tables, network)),
@@ -188,7 +216,8 @@ pub fn parse_fabric(name: &str, bytes: &[u8]) -> Result<(Network, Option<Details
 impl Columns<'_> {
     fn network(self) -> Result<Network, String> {
         self.check_lengths()?;
-        if !(self.labels.is_empty() && self.attributes.is_empty()) && self.labels_belong_to != self.checksum() {
+        let has_labels = !(self.labels.is_empty() && self.attributes.is_empty() && self.of_terminals.is_none());
+        if has_labels && self.labels_belong_to != self.checksum() {
             return Err(
                 "has `labels` that belong to another network: the file was changed since Kasuri wrote it, and routings believe labels; \
                         set `labels` and `attributes` to {}, and take a routing for any network, such as up-down"
@@ -245,7 +274,12 @@ impl Columns<'_> {
         }
         let down: Vec<Cable> = self.channels_down.iter().map(|&channel| Cable { first: ChannelId(channel), back: None }).collect();
         let routers: Vec<RouterId> = self.routers_down.iter().copied().map(RouterId).collect();
-        builder.finish().map(|network| network.without(&down, &routers)).map_err(|error| error.to_string())
+        let network = builder.finish().map_err(|error| error.to_string())?;
+        let network = match self.of_terminals {
+            Some(of) => network.as_ports_of(of.into()).map_err(|error| error.to_string())?,
+            None => network,
+        };
+        Ok(network.without(&down, &routers))
     }
 
     /// CRC-32 of all that labels are about.
@@ -257,7 +291,11 @@ impl Columns<'_> {
         numbers.into_iter().flatten().for_each(|&number| add(number));
         small.for_each(&mut add);
         self.further_homes.iter().flatten().map(|&number| i64::from(number)).for_each(&mut add);
-        for (name, values) in self.labels.iter().chain(&self.attributes) {
+        let of_terminals = self.of_terminals.as_ref();
+        of_terminals.iter().flat_map(|of| &of.ports).map(|&ports| i64::from(ports)).for_each(&mut add);
+        let attributes = of_terminals.iter().flat_map(|of| &of.attributes).map(|(name, values)| (name.as_str(), values.as_slice()));
+        let own = self.labels.iter().chain(&self.attributes).map(|(name, values)| (&**name, &**values));
+        for (name, values) in own.chain(attributes) {
             add(values.len() as i64);
             name.bytes().map(i64::from).for_each(&mut add);
             values.iter().map(|&value| i64::from(value)).for_each(&mut add);

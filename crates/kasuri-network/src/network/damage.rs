@@ -110,6 +110,14 @@ impl Network {
         self.damage = Some(Arc::new(Damage { channels: down.into_iter().collect(), routers: routers.into_iter().collect() }));
         self
     }
+
+    /// The network without what is down of another one with the same channels between routers, of which the first is `first` there.
+    pub(super) fn with_damage_of(self, damage: &Damage, first: u32) -> Self {
+        let here = 2 * self.terminal_count();
+        let cable = |channel: &ChannelId| Cable { first: ChannelId(channel.0 - first + here), back: None };
+        let cables: Vec<Cable> = damage.channels.iter().map(cable).collect();
+        self.without(&cables, &damage.routers)
+    }
 }
 
 #[cfg(test)]

@@ -143,8 +143,8 @@ pub struct Network {
     names: EndNames,
     tables: Option<Arc<ForwardingTables>>,
     damage: Option<Arc<Damage>>,
-    /// Of a network by ports: the number of terminals whose ports its terminals are.
-    owners: Option<u32>,
+    /// Of a network by ports: the network whose terminals' ports its terminals are.
+    owners: Option<Arc<Network>>,
 }
 
 /// Columns that are made when they are first asked for.
@@ -182,7 +182,7 @@ impl Network {
     /// The number of terminals whose ports the terminals of this network are, if it is one [by ports](Self::by_terminal_ports) of terminals with
     /// several.
     pub fn owner_count(&self) -> Option<u32> {
-        self.owners
+        self.owners.as_ref().map(|owners| owners.terminal_count())
     }
 
     /// The number of channels, injection and ejection channels included.
@@ -642,6 +642,18 @@ impl NetworkBuilder {
             }
         }
         builder
+    }
+
+    /// Takes the routers' names and labels of a network of as many routers, and those attributes of which `is_taken` says yes.
+    pub(crate) fn copy_labels_of(&mut self, network: &Network, is_taken: impl Fn(&str) -> bool) {
+        let labels = network.labels();
+        for name in labels.router_names() {
+            self.label_routers(name, labels.router(name).unwrap_or_default().to_vec());
+        }
+        for name in labels.attribute_names().filter(|name| is_taken(name)) {
+            self.set_attribute(name, labels.attribute(name).unwrap_or_default().to_vec());
+        }
+        network.router_names().all().into_iter().for_each(|names| self.name_routers(names.to_vec()));
     }
 
     /// Checks the structure and finishes.

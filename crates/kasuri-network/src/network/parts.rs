@@ -196,7 +196,7 @@ mod tests {
             ("leaf-spine", "leaves = 4\nspines = 2\ndown = 2"),
         ] {
             let base = built(of, keys);
-            let whole = built("planes", &format!("planes = 3\nof = \"{of}\"\n{keys}")).by_terminal_ports();
+            let whole = Arc::new(built("planes", &format!("planes = 3\nof = \"{of}\"\n{keys}"))).by_terminal_ports();
             let parts = Parts::of(&whole);
             assert_eq!(parts.networks.len(), 3, "{of}");
             assert!(parts.networks.iter().all(|network| Arc::ptr_eq(network, &parts.networks[0])), "{of}");

@@ -1,9 +1,10 @@
 //! Terminals with several ports, each port as a terminal of its own: so engines see planes, and switches that serve a terminal together.
 
 use super::connectivity::components;
-use super::{NONE, Network, NetworkBuilder};
+use super::{NONE, Network, NetworkBuilder, NetworkError};
 use crate::id::TerminalId;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Labels and attributes that hold however terminals are numbered.
 const KEPT: [&str; 2] = ["hops_per_class", "planes"];
@@ -13,10 +14,9 @@ pub(crate) const OF_PLANE: &str = "plane.";
 
 impl Network {
     /// The network whose terminals are the ports of the terminals of this one: those of terminal 0 first, each terminal's in the order of its
-    /// homes, named by terminal and port (`3.1`). Routers, their ports and the channels between them stay what they are; attributes that go by
-    /// numbers of terminals are left out.
-    pub fn by_terminal_ports(&self) -> Self {
-        debug_assert!(self.damage().is_none(), "what is down is taken out afterwards");
+    /// homes, named by terminal and port (`3.1`). Routers, their ports and the channels between them stay what they are, with what is down of
+    /// them; attributes that go by numbers of terminals are left out.
+    pub fn by_terminal_ports(self: &Arc<Self>) -> Self {
         let mut builder = NetworkBuilder::with_routers_of(self);
         let mut names = Vec::new();
         for terminal in (0..self.terminal_count()).map(TerminalId) {
@@ -26,20 +26,80 @@ impl Network {
                 names.push(format!("{}.{port}", self.terminal_names().of(terminal.0)));
             }
         }
-        let labels = self.labels();
-        for name in labels.router_names() {
-            builder.label_routers(name, labels.router(name).unwrap_or_default().to_vec());
-        }
-        for name in labels.attribute_names().filter(|name| KEPT.contains(name) || name.starts_with(OF_PLANE)) {
-            builder.set_attribute(name, labels.attribute(name).unwrap_or_default().to_vec());
-        }
-        if let Some(names) = self.router_names().all() {
-            builder.name_routers(names.to_vec());
-        }
+        builder.copy_labels_of(self, |name| KEPT.contains(&name) || name.starts_with(OF_PLANE));
         builder.name_terminals(names);
         let network = builder.finish().expect("each port is taken once, as before");
-        Self { owners: Some(self.terminal_count()), ..network }
+        let network = match self.damage() {
+            // Injection and ejection channels come before those between routers.
+            Some(damage) => network.with_damage_of(damage, 2 * self.terminal_count()),
+            None => network,
+        };
+        Self { owners: Some(Arc::clone(self)), ..network }
     }
+
+    /// The same network as one by ports: `of` says whose the ports are.
+    ///
+    /// # Errors
+    /// The terminals of `of` have together more or fewer ports than this network has terminals, one has none, or its ports differ in speed.
+    pub fn as_ports_of(self, of: PortOwners) -> Result<Self, NetworkError> {
+        let wrong = |problem: String| Err(NetworkError::parameter("of_terminals", problem));
+        let total: u64 = of.ports.iter().map(|&ports| u64::from(ports)).sum();
+        if total != u64::from(self.terminal_count()) || of.ports.contains(&0) {
+            return wrong(format!("has {total} ports, at least 1 of each terminal; there are {}", self.terminal_count()));
+        }
+        let mut builder = NetworkBuilder::with_routers_of(&self);
+        let mut first = 0;
+        for (terminal, &count) in (0..).map(TerminalId).zip(&of.ports) {
+            let link = self.link(self.injection_channel(TerminalId(first)));
+            for port in (first..first + count).map(TerminalId) {
+                let (router, at) = self.injection_port(port);
+                if port.0 == first {
+                    builder.add_terminal(router, at, link);
+                } else {
+                    builder.add_home(terminal, router, at);
+                }
+                if self.link(self.injection_channel(port)) != link || self.ejection_port(port) != (router, at) {
+                    return wrong(format!(
+                        "port {} of terminal {terminal} is of another speed than its first, or of two places",
+                        port.0 - first
+                    ));
+                }
+            }
+            first += count;
+        }
+        builder.copy_labels_of(&self, |_| false);
+        of.attributes.into_iter().for_each(|(name, values)| builder.set_attribute(name, values));
+        of.names.into_iter().for_each(|names| builder.name_terminals(names));
+        Ok(Self { owners: Some(Arc::new(builder.finish()?)), ..self })
+    }
+
+    /// What [`Self::as_ports_of`] needs to make the same network by ports again, if this is one.
+    pub fn port_owners(&self) -> Option<PortOwners> {
+        let owners = self.owners.as_deref()?;
+        let labels = owners.labels();
+        let attribute = |name: &str| Some((name.to_owned(), labels.attribute(name)?.to_vec()));
+        Some(PortOwners {
+            ports: (0..owners.terminal_count()).map(|terminal| owners.homes(TerminalId(terminal)).len() as u32).collect(),
+            names: owners.terminal_names().all().map(<[String]>::to_vec),
+            attributes: labels.attribute_names().filter_map(attribute).collect(),
+        })
+    }
+
+    /// The network whose terminals' ports the terminals of this one are, if it is one [by ports](Self::by_terminal_ports).
+    pub fn owners(&self) -> Option<&Arc<Self>> {
+        self.owners.as_ref()
+    }
+}
+
+/// What terminals with several ports are, beside what their ports tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortOwners {
+    /// The number of ports of each terminal.
+    pub ports: Vec<u32>,
+    /// Their names, if they have any.
+    pub names: Option<Vec<String>>,
+    /// All attributes of the network of these terminals.
+    pub attributes: BTreeMap<String, Vec<u32>>,
 }
 
 /// Which port belongs to which terminal, and which ports can reach each other.
@@ -156,7 +216,7 @@ mod tests {
             ("hpn-pod", "segments = 2\nhosts = 3\nrails = 2\naggregation = 2", 2),
             ("xgft", "m = [3, 3]\nw = [2, 2]", 2),
         ] {
-            let network = built(topology, keys);
+            let network = Arc::new(built(topology, keys));
             let by_ports = network.by_terminal_ports();
             let ports = TerminalPorts::of(&network, &by_ports);
             assert_eq!((ports.of_each(), ports.port_count()), (Some(each), each * network.terminal_count()), "{topology}");
@@ -174,7 +234,7 @@ mod tests {
     /// A plane that is down leaves the others; a terminal whose switches are all down is cut off.
     #[test]
     fn what_is_down_leaves_the_other_ports() {
-        let network = built("planes", "planes = 2\nof = \"leaf-spine\"\nleaves = 2\nspines = 1\ndown = 2");
+        let network = Arc::new(built("planes", "planes = 2\nof = \"leaf-spine\"\nleaves = 2\nspines = 1\ndown = 2"));
         let whole = network.by_terminal_ports();
         let ways = |down: &[u32]| {
             let routers: Vec<RouterId> = down.iter().copied().map(RouterId).collect();

@@ -208,7 +208,7 @@ mod tests {
             ("mesh", "dimensions = [3, 2]", "up-down"),
         ] {
             let base = Arc::new(built(of, keys));
-            let network = built("planes", &format!("planes = 2\nof = \"{of}\"\n{keys}"));
+            let network = Arc::new(built("planes", &format!("planes = 2\nof = \"{of}\"\n{keys}")));
             let by_ports = network.by_terminal_ports();
             let entry = find(ROUTINGS, algorithm).unwrap();
             let compile = |network: &Arc<Network>| {

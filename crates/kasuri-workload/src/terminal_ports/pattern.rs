@@ -134,10 +134,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Two planes of a leaf-spine with four terminals, with routers that are down.
-    fn planes(down: &[u32]) -> (Network, Arc<TerminalPorts>) {
+    fn planes(down: &[u32]) -> (Arc<Network>, Arc<TerminalPorts>) {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let keys = "planes = 2\nof = \"leaf-spine\"\nleaves = 2\nspines = 1\ndown = 2";
-        let network = (find(TOPOLOGIES, "planes").unwrap().parse)(toml::from_str(keys).unwrap()).unwrap().build(&context).unwrap();
+        let network =
+            (find(TOPOLOGIES, "planes").unwrap().parse)(toml::from_str(keys).unwrap()).unwrap().build(&context).map(Arc::new).unwrap();
         let down: Vec<RouterId> = down.iter().copied().map(RouterId).collect();
         let ports = TerminalPorts::of(&network, &network.by_terminal_ports().without(&[], &down));
         (network, Arc::new(ports))

@@ -243,7 +243,8 @@ mod tests {
     fn ports(planes: u32, terminals: u32) -> Arc<TerminalPorts> {
         let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
         let keys = format!("planes = {planes}\nof = \"mesh\"\ndimensions = [{terminals}]");
-        let network = (find(TOPOLOGIES, "planes").unwrap().parse)(toml::from_str(&keys).unwrap()).unwrap().build(&context).unwrap();
+        let network =
+            (find(TOPOLOGIES, "planes").unwrap().parse)(toml::from_str(&keys).unwrap()).unwrap().build(&context).map(Arc::new).unwrap();
         Arc::new(TerminalPorts::of(&network, &network.by_terminal_ports()))
     }
 
