@@ -37,6 +37,7 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
         gbit_per_second: places.keys().map(|&period| gbit(period)).collect(),
         channel_rates: channels().map(|period| places[&period] as u8).collect(),
         channel_gbit_per_second,
+        notes: list.notes.clone(),
         ..Details::without_addresses(&network)
     };
     Ok(Fabric { network, details })

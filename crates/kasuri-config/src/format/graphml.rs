@@ -8,7 +8,7 @@ use crate::fabric::Speed;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::network::{Endpoint, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network};
 use roxmltree::Node as Element;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Writes a network as a directed GraphML graph.
@@ -74,58 +74,109 @@ fn escaped(text: &str) -> String {
 /// Reads a graph as an edge list: what networkx and others write, and [`write`].
 ///
 /// Nodes have `kind` (`router` or `terminal`; without it a router), `name` (else their id) and `ports`; edges `gbit` (Gbit/s), or `latency` and
-/// `period` (cycles), `source_port` and `target_port`. An undirected edge is a link, a directed one a channel. Where no node is a terminal,
-/// every router has one of its name.
+/// `period` (cycles), `source_port` and `target_port`. What a node or edge does not say is the `<default>` of its key. An undirected edge is a
+/// link, a directed one a channel. Where no node is a terminal, every router has one of its name. Nodes and edges of a graph within a node (a
+/// group of yEd) count as the others; the node around them is a router only if an edge ends at it. `<port>` says where an edge ends in a
+/// drawing, and has no effect.
 ///
 /// # Errors
-/// No GraphML, an edge between nodes that are not there, an attribute that is not what it should be; with the line.
+/// No GraphML, several graphs, a hyperedge, an edge between nodes that are not there, an attribute that is not what it should be or whose key
+/// is not declared; with the line. Source: the GraphML specification 1.1, graphml.graphdrawing.org.
 pub fn read(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
     let document = xml::document(name, bytes)?;
     let mut reader = Reader { xml: Xml { name, document: &document }, keys: BTreeMap::new(), nodes: BTreeMap::new() };
-    reader.graph()
+    reader.list()
 }
 
 struct Reader<'a> {
     xml: Xml<'a>,
-    /// The attribute that a key's id stands for.
-    keys: BTreeMap<&'a str, &'a str>,
+    /// By id.
+    keys: BTreeMap<&'a str, Key<'a>>,
     nodes: BTreeMap<&'a str, Node>,
 }
 
+/// An attribute of nodes or edges.
+struct Key<'a> {
+    name: &'a str,
+    /// The element that has it, or `all`.
+    of: &'a str,
+    default: Option<String>,
+}
+
+/// A node or an edge, and whether edges of its graph are directed if they do not say it.
+type Part<'a> = (Element<'a, 'a>, bool);
+
+/// The text in an element, comments left out.
+fn text_in(element: Element<'_, '_>) -> String {
+    let texts: String = element.children().filter(|child| child.is_text()).filter_map(|child| child.text()).collect();
+    texts.trim().to_owned()
+}
+
+/// The elements of this name in another one.
+fn within<'a>(element: Element<'a, 'a>, name: &'static str) -> impl Iterator<Item = Element<'a, 'a>> {
+    element.children().filter(move |child| child.tag_name().name() == name)
+}
+
 impl<'a> Reader<'a> {
-    fn data(&self, element: Element<'a, 'a>) -> BTreeMap<&'a str, &'a str> {
-        let data = element.children().filter(|child| child.tag_name().name() == "data");
-        let named = data.filter_map(|child| Some((*self.keys.get(child.attribute("key")?)?, child.text().unwrap_or_default().trim())));
-        named.collect()
+    /// What a node or edge says, over the defaults.
+    fn data(&self, element: Element<'a, 'a>) -> Result<BTreeMap<&'a str, String>, FormatError> {
+        let of = element.tag_name().name();
+        let keys = self.keys.values().filter(|key| key.of == of || key.of == "all");
+        let mut data: BTreeMap<&str, String> = keys.filter_map(|key| Some((key.name, key.default.clone()?))).collect();
+        for child in within(element, "data") {
+            let id = self.xml.needed(child, "key")?;
+            let key = self.keys.get(id).ok_or_else(|| self.xml.error(child, format!("no <key> has the id `{}`", short(id))))?;
+            data.insert(key.name, text_in(child));
+        }
+        Ok(data)
     }
 
     /// A whole number up to a limit, written as one or as `4.0`.
-    fn number(&self, element: Element<'_, '_>, data: &BTreeMap<&str, &str>, key: &str, most: u32) -> Result<Option<u32>, FormatError> {
+    fn number(&self, element: Element<'_, '_>, data: &BTreeMap<&str, String>, key: &str, most: u32) -> Result<Option<u32>, FormatError> {
         let Some(text) = data.get(key) else { return Ok(None) };
         let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && (0.0..=f64::from(most)).contains(number));
         let wrong = || self.xml.error(element, format!("{key} is `{}`; it must be a whole number, 0 to {most}", short(text)));
         number.map(|number| Some(number as u32)).ok_or_else(wrong)
     }
 
-    fn graph(&mut self) -> Result<EdgeList, FormatError> {
+    fn list(&mut self) -> Result<EdgeList, FormatError> {
         let root = self.xml.document.root_element();
         if root.tag_name().name() != "graphml" {
             return Err(self.xml.error(root, format!("begins with <{}>; GraphML begins with <graphml>", short(root.tag_name().name()))));
         }
-        for key in root.children().filter(|child| child.tag_name().name() == "key") {
+        for key in within(root, "key") {
             let id = self.xml.needed(key, "id")?;
-            self.keys.insert(id, key.attribute("attr.name").unwrap_or(id));
+            let default = within(key, "default").next().map(text_in);
+            let (name, of) = (key.attribute("attr.name").unwrap_or(id), key.attribute("for").unwrap_or("all"));
+            self.keys.insert(id, Key { name, of, default });
         }
-        let graph =
-            root.children().find(|child| child.tag_name().name() == "graph").ok_or_else(|| self.xml.error(root, "has no <graph>"))?;
-        let is_directed = graph.attribute("edgedefault") == Some("directed");
+        let mut graphs = within(root, "graph");
+        let graph = graphs.next().ok_or_else(|| self.xml.error(root, "has no <graph>"))?;
+        if let Some(second) = graphs.next() {
+            let problem = format!("is a second graph; a network is one graph, and the file has {}", 2 + graphs.count());
+            return Err(self.xml.error(second, problem));
+        }
+        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+        self.parts(graph, &mut nodes, &mut edges)?;
         let mut list = EdgeList { name: self.xml.name.to_owned(), ..EdgeList::default() };
-        for element in graph.children().filter(|child| child.tag_name().name() == "node") {
-            self.node(element, &mut list)?;
+        list.notes.extend(port_note(graph));
+        let ends: BTreeSet<&str> =
+            edges.iter().flat_map(|(edge, _)| [edge.attribute("source"), edge.attribute("target")]).flatten().collect();
+        for (element, _) in nodes {
+            let is_group = within(element, "graph").next().is_some();
+            if !is_group || element.attribute("id").is_none_or(|id| ends.contains(id)) {
+                self.node(element, &mut list)?;
+            }
         }
-        for element in graph.children().filter(|child| child.tag_name().name() == "edge") {
+        for (element, is_directed) in edges {
             let edge = self.edge(element, is_directed)?;
             list.edges.push(edge);
+        }
+        // A network without names has these ids.
+        for (names, letter) in [(&mut list.routers, 'r'), (&mut list.terminals, 't')] {
+            if names.iter().enumerate().all(|(number, name)| *name == format!("{letter}{number}")) {
+                names.iter_mut().enumerate().for_each(|(number, name)| *name = number.to_string());
+            }
         }
         if list.terminals.is_empty() {
             let line = self.xml.line(graph);
@@ -144,10 +195,30 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
+    /// Puts the nodes and edges of a graph, and of the graphs within its nodes, into the lists.
+    fn parts(&self, graph: Element<'a, 'a>, nodes: &mut Vec<Part<'a>>, edges: &mut Vec<Part<'a>>) -> Result<(), FormatError> {
+        let mut open = vec![graph];
+        while let Some(graph) = open.pop() {
+            let is_directed = graph.attribute("edgedefault") == Some("directed");
+            for element in graph.children() {
+                match element.tag_name().name() {
+                    "hyperedge" => return Err(self.xml.error(element, "is a hyperedge; a cable has two ends, write one <edge> for each")),
+                    "node" => {
+                        nodes.push((element, is_directed));
+                        open.extend(within(element, "graph"));
+                    }
+                    "edge" => edges.push((element, is_directed)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn node(&mut self, element: Element<'a, 'a>, list: &mut EdgeList) -> Result<(), FormatError> {
-        let (id, data) = (self.xml.needed(element, "id")?, self.data(element));
-        let name = data.get("name").filter(|name| !name.is_empty()).map_or(id, |name| *name).to_owned();
-        let node = match data.get("kind").copied().unwrap_or("router") {
+        let (id, data) = (self.xml.needed(element, "id")?, self.data(element)?);
+        let name = data.get("name").filter(|name| !name.is_empty()).map_or(id, String::as_str).to_owned();
+        let node = match data.get("kind").map_or("router", String::as_str) {
             "router" => {
                 let number = list.routers.len() as u32;
                 if let Some(ports) = self.number(element, &data, "ports", MAX_PORTS as u32)? {
@@ -169,7 +240,7 @@ impl<'a> Reader<'a> {
     }
 
     fn edge(&self, element: Element<'a, 'a>, is_directed: bool) -> Result<Edge, FormatError> {
-        let data = self.data(element);
+        let data = self.data(element)?;
         let end = |key: &str, port: &str| {
             let id = self.xml.needed(element, key)?;
             let node = *self.nodes.get(id).ok_or_else(|| self.xml.error(element, format!("{key} is `{}`, which is no node", short(id))))?;
@@ -195,7 +266,12 @@ impl<'a> Reader<'a> {
             return Err(self.xml.error(element, "period is 0; a flit occupies a channel for at least 1 cycle"));
         }
         let rate = rate.transpose()?;
-        let both_ways = element.attribute("directed").map_or(!is_directed, |directed| directed != "true");
+        let both_ways = match element.attribute("directed") {
+            None => !is_directed,
+            Some("true" | "1") => false,
+            Some("false" | "0") => true,
+            Some(other) => return Err(self.xml.error(element, format!("directed is `{}`; it must be true or false", short(other)))),
+        };
         Ok(Edge {
             from,
             to,
@@ -207,6 +283,13 @@ impl<'a> Reader<'a> {
             line: self.xml.line(element),
         })
     }
+}
+
+/// A note about ports of a drawing, if there are some.
+fn port_note(graph: Element<'_, '_>) -> Option<String> {
+    let count = graph.descendants().filter(|element| element.tag_name().name() == "port").count();
+    (count > 0)
+        .then(|| format!("{count} <port> elements have no effect; source_port and target_port of an edge number the ports of routers"))
 }
 
 #[cfg(test)]
@@ -253,11 +336,55 @@ mod tests {
             ("id=\"b\"", "id=\"a\"", "g:7: a second node `a`"),
             ("source=\"a\"", "", "g:9: <edge> has no attribute `source`"),
             ("graphml", "graph", "g:"),
+            ("source=\"a\"", "source=\"a\" directed=\"no\"", "g:9: directed is `no`; it must be true or false"),
+            ("key=\"d0\">400", "key=\"d9\">400", "g:9: no <key> has the id `d9`"),
+            ("<edge source=\"a\"", "<hyperedge><endpoint node=\"a\"/></hyperedge><edge source=\"a\"", "g:9: is a hyperedge"),
+            (
+                "  </graph>",
+                "  </graph><graph edgedefault=\"directed\"/>",
+                "g:11: is a second graph; a network is one graph, and the file has 2",
+            ),
         ] {
             let error = read("g", TRIANGLE.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{new}: {error}");
         }
         assert!(read("g", b"<svg/>").unwrap_err().to_string().contains("begins with <svg>; GraphML begins with <graphml>"));
         assert!(read("g", b"<graphml/>").unwrap_err().to_string().contains("has no <graph>"));
+    }
+
+    /// Specification, section 2.4.4: the default of a key counts for every element of its kind that has no data of its own for it.
+    #[test]
+    fn defaults_count_where_nothing_is_said() {
+        let text = |of: &str| {
+            format!(
+                "<graphml><key id=\"k\" for=\"node\" attr.name=\"kind\"><default>terminal</default></key>\
+                 <key id=\"g\" {of} attr.name=\"gbit\"><default><!-- usual -->100</default></key><graph edgedefault=\"undirected\">\
+                 <node id=\"sw\"><data key=\"k\">router</data></node><node id=\"h1\"/><node id=\"h2\"/>\
+                 <edge source=\"h1\" target=\"sw\"/><edge source=\"h2\" target=\"sw\"><data key=\"g\">40</data></edge></graph></graphml>"
+            )
+        };
+        let speeds = |of: &str| {
+            let list = read("g", text(of).as_bytes()).unwrap();
+            assert_eq!((list.routers.len(), list.terminals.len()), (1, 2));
+            list.edges.iter().map(|edge| edge.rate.map(|rate| rate.mbit_per_second())).collect::<Vec<_>>()
+        };
+        for of in ["for=\"edge\"", "for=\"all\"", ""] {
+            assert_eq!(speeds(of), [Some(100_000), Some(40_000)], "{of}");
+        }
+        assert_eq!(speeds("for=\"port\""), [None, Some(40_000)]);
+    }
+
+    #[test]
+    fn groups_of_yed_hold_nodes_and_edges() {
+        let text = "<graphml><graph edgedefault=\"undirected\"><node id=\"rack\" yfiles.foldertype=\"group\"><graph edgedefault=\"undirected\">\
+                    <node id=\"a\"><port name=\"north\"/></node><node id=\"b\"/><edge source=\"a\" target=\"b\" sourceport=\"north\"/></graph></node>\
+                    <node id=\"c\"/><edge source=\"b\" target=\"c\"/></graph></graphml>";
+        let list = read("g", text.as_bytes()).unwrap();
+        let mut routers = list.routers.clone();
+        routers.sort();
+        assert_eq!((routers, list.edges.len()), (["a", "b", "c"].map(str::to_owned).to_vec(), 5));
+        assert!(list.notes[0].starts_with("1 <port> elements have no effect"), "{:?}", list.notes);
+        let linked = read("g", text.replace("target=\"c\"", "target=\"rack\"").as_bytes()).unwrap();
+        assert_eq!(linked.routers.len(), 4, "an edge that ends at a group makes it a router");
     }
 }

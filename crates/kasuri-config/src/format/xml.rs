@@ -1,17 +1,42 @@
 //! XML with the lines of its elements, for the formats that are written in it.
 
 use super::{FormatError, text_of};
-use roxmltree::{Document, Node};
+use roxmltree::{Document, Node, ParsingOptions};
 
-/// Reads a file's bytes as XML.
+/// Reads a file's bytes as XML. A DOCTYPE is read over; of its entities none is used, so that a small file stays a small document.
 ///
 /// # Errors
-/// They are none; with line and column.
+/// They are none, or declare entities; with line and column.
 pub(super) fn document<'a>(name: &str, bytes: &'a [u8]) -> Result<Document<'a>, FormatError> {
-    Document::parse(text_of(name, bytes)?).map_err(|error| {
+    let text = text_of(name, bytes)?;
+    if let Some(place) = entity(text) {
+        let line = 1 + text[..place].matches('\n').count();
+        return Err(FormatError::new(name, line, "declares an entity (<!ENTITY …>); write out what it stands for, entities are not read"));
+    }
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options).map_err(|error| {
         let place = error.pos();
         FormatError::new(name, place.row as usize, format!("is no XML: {error}")).in_column(place.col as usize)
     })
+}
+
+/// Where the first entity is declared. Comments may say the word, and so may what follows the DOCTYPE.
+fn entity(text: &str) -> Option<usize> {
+    let mut place = 0;
+    while let Some(found) = text[place..].find('<') {
+        place += found;
+        let rest = &text[place..];
+        let skipped = match rest.as_bytes() {
+            [b'<', b'!', b'-', b'-', ..] => rest[4..].find("-->").map(|end| 4 + end),
+            [b'<', b'?', ..] => rest.find("?>"),
+            _ if rest.starts_with("<!ENTITY") => return Some(place),
+            [b'<', b'!', ..] => Some(2),
+            // The first element: nothing can be declared any more.
+            _ => None,
+        };
+        place += skipped?;
+    }
+    None
 }
 
 /// A document and the name of its file, for messages.
@@ -34,5 +59,42 @@ impl<'a> Xml<'a> {
     /// An attribute that has to be there.
     pub(super) fn needed(self, element: Node<'a, 'a>, key: &str) -> Result<&'a str, FormatError> {
         element.attribute(key).ok_or_else(|| self.error(element, format!("<{}> has no attribute `{key}`", element.tag_name().name())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        let read = document("f", text.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(read.root_element().text().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn a_doctype_is_read_over() {
+        for doctype in [
+            "<!DOCTYPE a SYSTEM \"http://example.org/a.dtd\">",
+            "<!DOCTYPE a PUBLIC \"-//A//B\" \"a.dtd\">\n",
+            "<?xml version=\"1.0\"?>\n<!-- <!ENTITY x \"y\"> -->\n<!DOCTYPE a [<!ELEMENT a (#PCDATA)> <!ATTLIST a b CDATA #IMPLIED>]>",
+        ] {
+            assert_eq!(read(&format!("{doctype}<a>x</a>")), Ok("x".to_owned()), "{doctype}");
+        }
+        assert_eq!(read("<a><![CDATA[<!ENTITY]]></a>"), Ok("<!ENTITY".to_owned()));
+    }
+
+    /// A file of a kilobyte cannot become a document of gigabytes, whether entities hold each other or one large one is named often.
+    #[test]
+    fn entities_are_refused_with_their_line() {
+        let nested: String = (1..9).map(|level| format!("<!ENTITY e{level} \"{}\">", format!("&e{};", level - 1).repeat(10))).collect();
+        for text in [
+            format!("<!DOCTYPE a [\n<!ENTITY e0 \"x\">{nested}]>\n<a>&e8;</a>"),
+            format!("<!DOCTYPE a [\n<!ENTITY e \"{}\">]><a>{}</a>", "x".repeat(1000), "&e;".repeat(1000)),
+            "<!DOCTYPE a [\n<!ENTITY % e SYSTEM \"/etc/passwd\"> %e;]><a/>".to_owned(),
+            "<!DOCTYPE a [<!-- <a> -->\n<!ENTITY e \"x\">]><a/>".to_owned(),
+        ] {
+            assert!(read(&text).unwrap_err().starts_with("f:2: declares an entity"), "{text}");
+        }
+        assert!(read("<!DOCTYPE a><a>&e;</a>").unwrap_err().starts_with("f:1:"));
     }
 }
