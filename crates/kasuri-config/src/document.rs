@@ -4,6 +4,7 @@ use super::Known;
 use super::error::{ConfigError, Location};
 use super::names::{shown, unknown};
 use super::sweep::{CASE, flatten_cases};
+use crate::format::recognise::{self, Form};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -100,7 +101,10 @@ impl Document {
             key: String::new(),
             message: match error.span().and_then(|span| text.get(span)).filter(|_| error.message() == "duplicate key") {
                 Some(key) => format!("the key `{key}` stands twice; each key of a table has one value"),
-                None => format!("this is not TOML: {}", error.message()),
+                None => match recognise::recognise(text.as_bytes()) {
+                    Some(form) if form != Form::Experiment => format!("is {}", form.describe().replace("FILE", name)),
+                    _ => format!("this is not TOML: {}", error.message()),
+                },
             },
         };
         if let Some(offset) = deep_key(text) {

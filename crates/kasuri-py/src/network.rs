@@ -25,6 +25,11 @@ pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BT
 #[pyfunction]
 pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
     let network = build(py, table, folder, texts)?;
+    if network.further_home_count() > 0 {
+        return Err(errors::config(
+            "an edge list has one link for each terminal, and those of this network have several ports; to_json keeps them",
+        ));
+    }
     Ok(py.detach(|| kasuri_config::format::edge_list::write(&network)))
 }
 
@@ -60,7 +65,7 @@ pub(crate) fn metrics(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap
 fn build(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Network> {
     let document = text::document_of_section("network", table)?;
     let point = text::only_point(&document)?;
-    py.detach(|| document.network(&point, &Sources::new(folder, texts))).map_err(errors::config)
+    py.detach(|| document.network_of_run(&point, &Sources::new(folder, texts))).map_err(errors::config)
 }
 
 fn columns<'py>(py: Python<'py>, network: &Network) -> PyResult<Bound<'py, PyDict>> {

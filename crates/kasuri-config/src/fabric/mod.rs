@@ -22,8 +22,10 @@ pub use mesh_graph::Join;
 pub use order::natural;
 pub use pairs::parse_pairs;
 pub use rate::{Rate, Speed};
+pub use slurm::ForSlurm;
 
-use crate::format::text::without_mark;
+use crate::format::recognise::{self, Form};
+use crate::format::text::{NotText, decode, without_mark};
 use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels, tool_messages};
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
@@ -219,9 +221,26 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
 /// # Errors
 /// A file that is wrong or of no known kind; no file of discovery, or several; files that contradict each other.
 pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, FabricError> {
+    put_together(files, options).map_err(|error| {
+        let FabricError::Format(problem) = &error else { return error };
+        // A file of another form may begin like a dump of a fabric.
+        match files.iter().find(|(name, _)| *name == problem.name).map(|(name, bytes)| (name, recognise::recognise(bytes))) {
+            Some((name, Some(form))) if !matches!(form, Form::Fabric(_)) => FabricError::Files(form.say(name)),
+            _ => error,
+        }
+    })
+}
+
+fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, FabricError> {
     let mut kinds = Vec::new();
     for (name, bytes) in files {
+        if let Err(problem @ (NotText::Encoding { .. } | NotText::Gzipped)) = decode(bytes) {
+            return Err(FormatError::new(name, 1, problem.to_string()).into());
+        }
         kinds.push(kind_of(bytes).ok_or_else(|| {
+            if let Some(form) = recognise::recognise(bytes) {
+                return FabricError::Files(form.say(name));
+            }
             FabricError::Files(format!(
                 "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
                  (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor \

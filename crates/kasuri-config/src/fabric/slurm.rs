@@ -12,18 +12,39 @@ const ROOT: &str = "fabric";
 /// Characters of a switch's name, at most.
 const MOST_CHARACTERS: usize = 64;
 
+/// A fabric as Slurm knows networks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForSlurm {
+    /// Its switches and hosts.
+    pub topology: SlurmTopology,
+    /// How many hosts have adapters at several switches: the first adapter's switch counts.
+    pub several: usize,
+    /// The hosts that are left out, because Slurm would not take their names.
+    pub unnamed: Vec<String>,
+}
+
+/// Can a node of Slurm have this name? Blanks, commas and brackets would end it or make it a list.
+fn is_node_name(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|character| character.is_ascii_alphanumeric() || "-_.".contains(character))
+}
+
 impl Fabric {
-    /// The fabric as Slurm knows networks, and how many hosts have adapters at several switches: the first adapter's switch counts.
+    /// The fabric as Slurm knows networks.
     ///
-    /// A fabric whose switches are a tree is told as it is. Any other one, and so every fat tree, becomes its leaf switches below one switch.
-    pub fn slurm(&self) -> (SlurmTopology, usize) {
+    /// A fabric whose switches are a tree, with hosts at its leaves alone, is written as it is. Any other one, and so every fat tree, becomes its
+    /// switches with hosts below one switch: slurmctld ends where a switch has both hosts and switches below it.
+    pub fn slurm(&self) -> ForSlurm {
         let network = &self.network;
         let mut home: BTreeMap<&str, RouterId> = BTreeMap::new();
-        let mut several: BTreeSet<&str> = BTreeSet::new();
+        let (mut several, mut unnamed) = (BTreeSet::new(), BTreeSet::new());
         for (host, terminal) in self.details.hosts.iter().zip(0..).filter(|(_, terminal)| self.details.is_host[*terminal as usize]) {
+            if !is_node_name(host) {
+                unnamed.insert(host.clone());
+                continue;
+            }
             let router = network.injection_port(TerminalId(terminal)).0;
             if *home.entry(host).or_insert(router) != router {
-                several.insert(host);
+                several.insert(host.as_str());
             }
         }
         let mut hosts: BTreeMap<RouterId, Vec<String>> = BTreeMap::new();
@@ -32,7 +53,8 @@ impl Fabric {
         }
         hosts.values_mut().for_each(|hosts| hosts.sort_by(|one, other| super::natural(one, other)));
         let names = switch_names(network);
-        let tree = children(network, &hosts);
+        let tree =
+            children(network, &hosts).filter(|tree| !tree.iter().any(|(router, below)| hosts.contains_key(router) && !below.is_empty()));
         let mut switches = Vec::new();
         let routers = (0..network.router_count()).map(RouterId);
         for router in routers {
@@ -50,7 +72,8 @@ impl Fabric {
             let root = if names.iter().any(|name| name == ROOT) { format!("{ROOT}-root") } else { ROOT.to_owned() };
             switches.push(Switch { name: root, nodes: Vec::new(), switches: leaves, line: 0 });
         }
-        (SlurmTopology { switches, ..SlurmTopology::default() }, several.len())
+        let topology = SlurmTopology { switches, ..SlurmTopology::default() };
+        ForSlurm { topology, several: several.len(), unnamed: unnamed.into_iter().collect() }
     }
 }
 

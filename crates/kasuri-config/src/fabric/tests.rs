@@ -1,4 +1,5 @@
 use super::*;
+use crate::format::slurm_topology;
 use kasuri_network::deadlock::{EscapePath, Verdict, check_within};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::tables::{AddressChoice, TableRouting};
@@ -277,9 +278,9 @@ fn adapters_without_a_name_are_hosts_by_their_system() {
 /// Two leaves and two spines are no tree; two leaves below one spine are.
 #[test]
 fn slurm_gets_a_tree() {
-    let (topology, several) = fabric(&[file("d", &blocks())]).unwrap().slurm();
+    let ForSlurm { topology, several, unnamed } = fabric(&[file("d", &blocks())]).unwrap().slurm();
     let written = "SwitchName=leaf9 Nodes=n[2-3]\nSwitchName=leaf10 Nodes=n[0-1]\nSwitchName=fabric Switches=leaf9,leaf10\n";
-    assert_eq!((topology.write_conf().as_str(), several), (written, 0));
+    assert_eq!((topology.write_conf().as_str(), several, unnamed), (written, 0, Vec::new()));
     let text = blocks();
     let spine = text.find("\nSwitch\t2 \"S-0000000000000013\"").unwrap();
     let host = text.find("\nCa\t1").unwrap();
@@ -288,6 +289,32 @@ fn slurm_gets_a_tree() {
         .filter(|line| !line.contains("spine1"))
         .map(|line| format!("{line}\n"))
         .collect();
-    let tree = fabric(&[file("d", &without)]).unwrap().slurm().0;
+    let tree = fabric(&[file("d", &without)]).unwrap().slurm().topology;
     assert_eq!(tree.write_conf(), written.replace("fabric", "spine0"));
+}
+
+/// slurmctld 22.05 ends with "switch has both child switches and nodes": hosts are at leaves alone. Two leaves joined to each other, and a
+/// chain of three, each with hosts; and a host whose name Slurm would take for a list.
+#[test]
+fn slurm_gets_hosts_at_leaves_alone() {
+    for (switches, hosts, written) in [
+        (2, ["n0", "n1", "n2"], "SwitchName=s0 Nodes=n[0,2]\nSwitchName=s1 Nodes=n1\nSwitchName=fabric Switches=s[0-1]\n"),
+        (
+            3,
+            ["n0", "n1", "n2"],
+            "SwitchName=s0 Nodes=n0\nSwitchName=s1 Nodes=n1\nSwitchName=s2 Nodes=n2\nSwitchName=fabric Switches=s[0-2]\n",
+        ),
+        (3, ["n0", "\"rack 1,2\"", "n2"], "SwitchName=s1 Switches=s[0,2]\nSwitchName=s0 Nodes=n0\nSwitchName=s2 Nodes=n2\n"),
+    ] {
+        let mut text: String = (1..switches).map(|switch| format!("router s{} router s{switch} gbit=100\n", switch - 1)).collect();
+        hosts.iter().enumerate().for_each(|(place, host)| text += &format!("terminal {host} router s{}\n", place % switches));
+        let found = fabric(&[file("e", &text)]).unwrap().slurm();
+        let sorted = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(sorted(&found.topology.write_conf()), sorted(written));
+        assert_eq!(found.unnamed.len(), hosts.iter().filter(|host| host.contains(' ')).count());
+        assert_eq!(
+            slurm_topology::parse_conf("w", found.topology.write_conf().as_bytes()).unwrap().write_conf(),
+            found.topology.write_conf()
+        );
+    }
 }

@@ -33,6 +33,9 @@ pub fn write(network: &Network) -> String {
         let label = if latency == 1 { String::new() } else { format!(", label={latency}") };
         line(format_args!("  {} -> {} [dir={direction}{label}];\n", node(network.source(channel)), node(network.destination(channel))));
     }
+    for (terminal, router, _) in network.further_homes() {
+        line(format_args!("  t{terminal} -> r{router} [dir=both];\n"));
+    }
     text.push_str("}\n");
     text
 }

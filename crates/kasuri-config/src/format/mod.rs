@@ -23,6 +23,7 @@ pub mod nccl;
 pub mod network_json;
 pub mod ns3;
 pub(crate) mod protobuf_text;
+pub mod recognise;
 pub mod service_levels;
 pub mod sl2vl;
 pub mod slurm_topology;

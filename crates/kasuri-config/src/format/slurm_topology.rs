@@ -10,18 +10,20 @@
 //! ```
 //!
 //! A tree has switches with nodes, or with switches, below them; a block is a set of nodes (`BlockName=b1 Nodes=n[01-18]`, `BlockSizes=18,36`).
-//! Neither says how many cables there are. Keys of `topology.conf` are in any case, `#` begins a comment, a backslash at the end of a line
-//! continues it. Source: the manual pages topology.conf(5) and topology.yaml(5) of Slurm 25.05.
+//! Neither says how many cables there are. As for slurmctld 22.05, which warns of it, a switch may be below several others, and a node too.
+//! Keys of `topology.conf` are in any case, `#` begins a comment, a backslash at the end of a line continues it. What `scontrol show topology`
+//! prints is read, too: there a switch above others lists all nodes that these reach, and each block its size. Source: the manual pages
+//! topology.conf(5) and topology.yaml(5) of Slurm 25.05, and what its `scontrol` prints.
 
 mod yaml;
 
-pub use yaml::{parse_yaml, write_yaml};
+pub use yaml::{FromYaml, parse_yaml, write_yaml};
 
 use super::{FormatError, hostlist, text_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A tree of switches, or blocks.
+/// Switches above each other, or blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmTopology {
     /// The switches, in the order of the file.
@@ -62,21 +64,28 @@ const MOST_CHARACTERS: usize = 64;
 /// Reads a `topology.conf`. `name` is the file's name for messages.
 ///
 /// # Errors
-/// A line of another form, an unknown key, or what is neither a tree nor blocks: each names the line, and the other line where there is one.
+/// A line of another form, an unknown key, switches below themselves, or what is neither switches nor blocks: each names the line, and the
+/// other line where there is one.
 pub fn parse_conf(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError> {
     let mut found = SlurmTopology::default();
+    let mut shown_sizes = BTreeSet::new();
     for (line, text) in logical_lines(text_of(name, bytes)?) {
         let error = |problem: String| FormatError::new(name, line, problem);
         let mut keys = keys_of(&text).map_err(error)?;
         let mut list = |key: &str| keys.remove(key).map_or(Ok(Vec::new()), |value| hostlist::parse(&value));
         let (nodes, switches) = (list("nodes").map_err(error)?, list("switches").map_err(error)?);
         if let Some(switch) = keys.remove("switchname") {
-            keys.remove("linkspeed");
+            // The level is that of scontrol.
+            keys.retain(|key, _| key != "linkspeed" && key != "level");
             found.switches.push(Switch { name: switch, nodes, switches, line });
         } else if let Some(block) = keys.remove("blockname") {
+            shown_sizes.extend(shown_size(&mut keys).map_err(error)?);
             found.blocks.push(Block { name: block, nodes, line });
+        } else if keys.remove("aggregatedblock").is_some() {
+            // Blocks that scontrol shows together.
+            shown_sizes.extend(shown_size(&mut keys).map_err(error)?);
         } else if let Some(sizes) = keys.remove("blocksizes") {
-            let wrong = || error(format!("`BlockSizes={sizes}` is no list of numbers, such as 18,36"));
+            let wrong = || error(format!("invalid BlockSizes=`{sizes}`; expected numbers such as 18,36"));
             found.block_sizes = sizes.split(',').map(|size| size.trim().parse().ok()).collect::<Option<_>>().ok_or_else(wrong)?;
         } else {
             return Err(error("has neither SwitchName=, nor BlockName=, nor BlockSizes=".to_owned()));
@@ -85,8 +94,19 @@ pub fn parse_conf(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError
             return Err(error(format!("`{key}` is not known here; a switch has Nodes= or Switches= (and LinkSpeed=), a block Nodes=")));
         }
     }
+    if found.block_sizes.is_empty() {
+        found.block_sizes = shown_sizes.into_iter().collect();
+    }
     found.check(name)?;
+    found.keep_lowest_places();
     Ok(found)
+}
+
+/// What scontrol shows of a block beside its nodes: its size, and its number, which says nothing more.
+fn shown_size(keys: &mut BTreeMap<String, String>) -> Result<Option<u32>, String> {
+    keys.remove("blockindex");
+    let Some(size) = keys.remove("blocksize") else { return Ok(None) };
+    size.parse().map(Some).map_err(|_| format!("invalid BlockSize=`{size}`; expected a number, such as 18"))
 }
 
 /// Lines without their comments, those that a backslash continues put together.
@@ -147,19 +167,13 @@ impl SlurmTopology {
         self.check_sizes(name)
     }
 
-    /// Each node and each switch is below one other, and no switch below itself.
+    /// A node is in one block, a switch has something below it, and no switch is below itself.
     fn check_children(&self, name: &str, lines: &BTreeMap<&str, usize>) -> Result<(), FormatError> {
-        let mut node_at: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut parent: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
-        let nodes = self
-            .switches
-            .iter()
-            .map(|switch| (&switch.nodes, switch.line))
-            .chain(self.blocks.iter().map(|block| (&block.nodes, block.line)));
-        for (nodes, line) in nodes {
-            for node in nodes {
-                if let Some(first) = node_at.insert(node, line) {
-                    return Err(FormatError::new(name, line, format!("has node `{node}`, which line {first} has, too: that is no tree")));
+        let mut block_of: BTreeMap<&str, usize> = BTreeMap::new();
+        for block in &self.blocks {
+            for node in &block.nodes {
+                if let Some(first) = block_of.insert(node, block.line) {
+                    return Err(FormatError::new(name, block.line, format!("has node `{node}`, which line {first} has, too")));
                 }
             }
         }
@@ -167,26 +181,60 @@ impl SlurmTopology {
             if switch.nodes.is_empty() && switch.switches.is_empty() {
                 return Err(FormatError::new(name, switch.line, format!("`{}` has neither nodes nor switches below it", switch.name)));
             }
-            for child in &switch.switches {
-                if !lines.contains_key(child.as_str()) {
-                    return Err(FormatError::new(name, switch.line, format!("has switch `{child}` below it, which no line describes")));
-                }
-                if let Some((_, first)) = parent.insert(child, (&switch.name, switch.line)) {
-                    let problem = format!("has switch `{child}` below it, which line {first} has, too: that is no tree");
-                    return Err(FormatError::new(name, switch.line, problem));
+            if let Some(child) = switch.switches.iter().find(|child| !lines.contains_key(child.as_str())) {
+                return Err(FormatError::new(name, switch.line, format!("has switch `{child}` below it, which no line describes")));
+            }
+        }
+        match self.upwards() {
+            Ok(_) => Ok(()),
+            Err(switch) => Err(FormatError::new(name, switch.line, format!("`{}` is below itself", switch.name))),
+        }
+    }
+
+    /// The places of the switches in the list, each after all that are below it.
+    ///
+    /// # Errors
+    /// A switch below itself.
+    fn upwards(&self) -> Result<Vec<usize>, &Switch> {
+        let place: BTreeMap<&str, usize> = self.switches.iter().zip(0..).map(|(switch, place)| (switch.name.as_str(), place)).collect();
+        let mut parents = vec![Vec::new(); self.switches.len()];
+        let mut waits_for = vec![0usize; self.switches.len()];
+        for (above, switch) in self.switches.iter().enumerate() {
+            for &below in switch.switches.iter().filter_map(|child| place.get(child.as_str())) {
+                parents[below].push(above);
+                waits_for[above] += 1;
+            }
+        }
+        let mut order: Vec<usize> = (0..self.switches.len()).filter(|&switch| waits_for[switch] == 0).collect();
+        let mut next = 0;
+        while let Some(&below) = order.get(next) {
+            next += 1;
+            for &above in &parents[below] {
+                waits_for[above] -= 1;
+                if waits_for[above] == 0 {
+                    order.push(above);
                 }
             }
         }
-        for switch in &self.switches {
-            let (mut above, mut steps) = (switch.name.as_str(), 0);
-            while let Some(&(next, _)) = parent.get(above) {
-                (above, steps) = (next, steps + 1);
-                if steps > self.switches.len() {
-                    return Err(FormatError::new(name, switch.line, format!("`{}` is below itself", switch.name)));
-                }
-            }
+        match waits_for.iter().position(|&count| count > 0) {
+            Some(within) => Err(&self.switches[within]),
+            None => Ok(order),
         }
-        Ok(())
+    }
+
+    /// Takes from each switch the nodes that switches below it have: scontrol shows these, too.
+    fn keep_lowest_places(&mut self) {
+        if !self.switches.iter().any(|switch| !switch.nodes.is_empty() && !switch.switches.is_empty()) {
+            return;
+        }
+        let mut reached: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for place in self.upwards().unwrap_or_default() {
+            let switch = &mut self.switches[place];
+            let mut nodes: BTreeSet<String> = switch.switches.iter().filter_map(|child| reached.get(child)).flatten().cloned().collect();
+            switch.nodes.retain(|node| !nodes.contains(node));
+            nodes.extend(switch.nodes.iter().cloned());
+            reached.insert(switch.name.clone(), nodes);
+        }
     }
 
     /// Each size is the first times a power of two, and grows.
@@ -210,7 +258,18 @@ impl SlurmTopology {
 
     /// The edge list of a skeleton: a router for each switch or block, a terminal for each node, `trunk` links between switches. Blocks have
     /// one more router above them.
-    pub fn edge_list(&self, trunk: u32) -> String {
+    ///
+    /// # Errors
+    /// A node at several switches: a terminal of an edge list has one link.
+    pub fn edge_list(&self, trunk: u32) -> Result<String, String> {
+        let mut switch_of: BTreeMap<&str, &str> = BTreeMap::new();
+        for switch in &self.switches {
+            for node in &switch.nodes {
+                if let Some(first) = switch_of.insert(node, &switch.name) {
+                    return Err(format!("node `{node}` is at `{first}` and at `{}`; a terminal of an edge list has one link", switch.name));
+                }
+            }
+        }
         let quoted = |name: &str| serde_json::to_string(name).expect("text is always JSON");
         let mut text = String::new();
         let groups = self.switches.iter().map(|switch| (&switch.name, &switch.nodes));
@@ -225,7 +284,7 @@ impl SlurmTopology {
                 let _ = writeln!(text, "router {} router {}", quoted(child), quoted(parent));
             }
         }
-        text
+        Ok(text)
     }
 
     /// Writes a `topology.conf`.
@@ -266,9 +325,9 @@ mod tests {
         assert_eq!(tree.switches[2].switches, ["leaf0", "leaf1"]);
         let written = "SwitchName=leaf0 Nodes=n[00-02]\nSwitchName=leaf1 Nodes=n[03-04]\nSwitchName=spine Switches=leaf[0-1]\n";
         assert_eq!(tree.write_conf(), written);
-        let again = parse_yaml("y", write_yaml(&tree, "default").as_bytes()).unwrap();
+        let again = parse_yaml("y", write_yaml(&tree, "default").as_bytes(), None).unwrap().topology;
         assert_eq!(again.write_conf(), written);
-        let network = crate::format::edge_list::parse("e", tree.edge_list(2).as_bytes()).unwrap();
+        let network = crate::format::edge_list::parse("e", tree.edge_list(2).unwrap().as_bytes()).unwrap();
         assert_eq!((network.routers.len(), network.terminals.len(), network.edges.len()), (3, 5, 9));
     }
 
@@ -277,17 +336,13 @@ mod tests {
         let text = "BlockName=b1 Nodes=n[01-04]\nBlockName=b2 Nodes=n[05-09]\nBlockSizes=4,16\n";
         let blocks = parse_conf("b", text.as_bytes()).unwrap();
         assert_eq!((blocks.write_conf().as_str(), blocks.blocks[1].nodes.len()), (text, 5));
-        assert_eq!(parse_yaml("y", write_yaml(&blocks, "default").as_bytes()).unwrap().write_conf(), text);
+        assert_eq!(parse_yaml("y", write_yaml(&blocks, "default").as_bytes(), None).unwrap().topology.write_conf(), text);
     }
 
     #[test]
-    fn what_is_no_tree_is_refused_by_both_lines() {
+    fn what_is_no_topology_is_refused_by_its_lines() {
         for (text, expected) in [
-            ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n", "t:2: has node `n1`, which line 1 has, too"),
-            (
-                "SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n",
-                "t:3: has switch `a` below it, which line 2 has, too",
-            ),
+            ("BlockName=a Nodes=n1\nBlockName=b Nodes=n1\n", "t:2: has node `n1`, which line 1 has, too"),
             ("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", "t:2: describes `a` again; line 1"),
             ("SwitchName=a Switches=b\n", "t:1: has switch `b` below it, which no line describes"),
             ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "is below itself"),
@@ -305,6 +360,53 @@ mod tests {
         }
     }
 
+    /// slurmctld 22.05 loads both, and warns of nodes at several switches.
+    #[test]
+    fn switches_and_nodes_may_have_several_above_them() {
+        let text = "SwitchName=spine1 Switches=l[1-2]\nSwitchName=spine2 Switches=l[1-2]\nSwitchName=l1 Nodes=n[1-2]\nSwitchName=l2 Nodes=n[3-4]\n";
+        let found = parse_conf("t", text.as_bytes()).unwrap();
+        assert_eq!(found.write_conf(), text);
+        let list = crate::format::edge_list::parse("e", found.edge_list(1).unwrap().as_bytes()).unwrap();
+        // Four nodes and a link from each of two leaves to each of two spines.
+        assert_eq!((list.routers.len(), list.terminals.len(), list.edges.len()), (4, 4, 8));
+        let twice = parse_conf("t", b"SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-4]\n").unwrap();
+        assert!(twice.edge_list(1).unwrap_err().starts_with("node `n2` is at `a` and at `b`"));
+    }
+
+    /// What scontrol of Slurm 22.05 prints of a tree, and that of 25.05 of blocks.
+    #[test]
+    fn what_scontrol_shows_is_the_topology() {
+        let text = "SwitchName=root Level=2 LinkSpeed=1 Nodes=n[1-6] Switches=top,l3\n\
+                    SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=l[1-2]\n\
+                    SwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=l2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n\
+                    SwitchName=l3 Level=0 LinkSpeed=1 Nodes=n[5-6]\n";
+        let tree = parse_conf("t", text.as_bytes()).unwrap();
+        assert_eq!(
+            tree.write_conf(),
+            "SwitchName=root Switches=top,l3\nSwitchName=top Switches=l[1-2]\nSwitchName=l1 Nodes=n[1-2]\nSwitchName=l2 Nodes=n[3-4]\n\
+             SwitchName=l3 Nodes=n[5-6]\n"
+        );
+        let text = "BlockName=b1 BlockIndex=0 Nodes=n[1-4] BlockSize=4\nBlockName=b2 BlockIndex=1 Nodes=n[5-8] BlockSize=4\n\
+                    AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n";
+        let blocks = parse_conf("t", text.as_bytes()).unwrap();
+        assert_eq!(blocks.write_conf(), "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n");
+    }
+
+    #[test]
+    fn a_topology_of_several_is_named_or_the_default() {
+        let text = "- topology: eth\n  flat: true\n- topology: ib\n  cluster_default: true\n  tree:\n    switches:\n    - switch: a\n      nodes: n1\n\
+                    - topology: rack\n  block:\n    blocks:\n    - block: b\n      nodes: n2\n";
+        let read = |wanted| parse_yaml("y", text.as_bytes(), wanted);
+        let found = read(None).unwrap();
+        assert_eq!(
+            (found.name.as_str(), found.others, found.topology.switches.len()),
+            ("ib", vec!["eth".to_owned(), "rack".to_owned()], 1)
+        );
+        assert_eq!(read(Some("rack")).unwrap().topology.blocks.len(), 1);
+        assert!(read(Some("eth")).unwrap_err().to_string().contains("y:2: is flat"));
+        assert_eq!(read(Some("ethernet")).unwrap_err().to_string(), "y:1: has no topology `ethernet`; it has eth, ib, rack");
+    }
+
     #[test]
     fn yaml_that_is_no_topology_is_refused_by_its_line() {
         for (text, expected) in [
@@ -316,7 +418,7 @@ mod tests {
             ("- topology: [x\n", "y:"),
             ("- topology: x\n  tree: &a\n    switches: *a\n", "y:"),
         ] {
-            let error = parse_yaml("y", text.as_bytes()).unwrap_err().to_string();
+            let error = parse_yaml("y", text.as_bytes(), None).unwrap_err().to_string();
             assert!(error.starts_with("y:") && error.contains(expected), "{text}: {error}");
         }
     }

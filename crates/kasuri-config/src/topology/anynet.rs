@@ -1,6 +1,7 @@
 //! A network from BookSim 2's network files.
 
 use crate::format::anynet;
+use crate::format::recognise::{self, Form};
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::network::{Link, Network, NetworkBuilder, NetworkError};
 use kasuri_network::registry::Member;
@@ -30,7 +31,8 @@ impl Topology for AnyNet {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
         context.channels.check(1)?;
         let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
-        let list = anynet::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
+        let list = anynet::parse(&self.path, &bytes)
+            .map_err(|error| NetworkError::parameter("path", recognise::explain(&self.path, &bytes, &[Form::AnyNet], error.to_string())))?;
         let ports = Ports::of(&list);
         let mut builder = NetworkBuilder::new(format!("anynet {}", self.path));
         for router in 0..list.routers as usize {

@@ -1,6 +1,8 @@
 //! Any network from a file.
 
-use crate::format::{edge_list, network_json, uec};
+use crate::fabric::FileKind;
+use crate::format::recognise::{self, Form};
+use crate::format::{FormatError, edge_list, graphml, network_json, uec};
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::registry::Member;
 use kasuri_network::topology::{BuildContext, Topology};
@@ -9,8 +11,9 @@ use serde::Deserialize;
 
 /// The network of an edge list: lines `router A router B [latency=L] [period=P]` and `terminal T router A`, comments after `#`.
 ///
-/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. A file
-/// whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and periods are its own.
+/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. GraphML is
+/// read alike. A file whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and
+/// periods are its own.
 /// One whose name ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches: its fastest links have the periods of
 /// `[network]`, slower ones longer ones.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -31,14 +34,31 @@ impl Topology for File {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
         context.channels.check(1)?;
         let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
-        if self.path.ends_with(".json") {
-            return network_json::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()));
-        }
-        if self.path.ends_with(".topo") {
-            let fabric = uec::fabric(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
-            return uec::network(&fabric, context.channels.link(0), context.channels.terminal_link());
-        }
-        let list = edge_list::parse(&self.path, &bytes).map_err(|error| NetworkError::parameter("path", error.to_string()))?;
-        list.network(context.channels.link(0), context.channels.terminal_link())
+        self.network(&bytes, context)
     }
 }
+
+impl File {
+    fn network(&self, bytes: &[u8], context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+        let wrong = |expected: Form| {
+            move |error: FormatError| NetworkError::parameter("path", recognise::explain(&self.path, bytes, &[expected], error.to_string()))
+        };
+        let (channel, terminal) = (context.channels.link(0), context.channels.terminal_link());
+        if self.path.ends_with(".topo") {
+            return uec::network(&uec::fabric(&self.path, bytes).map_err(wrong(Form::UecFabric))?, channel, terminal);
+        }
+        let form = recognise::recognise(bytes);
+        if self.path.ends_with(".json") || form == Some(NETWORK) {
+            return network_json::parse(&self.path, bytes).map_err(wrong(NETWORK));
+        }
+        let list = match form {
+            Some(GRAPH_ML) => graphml::read(&self.path, bytes).map_err(wrong(GRAPH_ML)),
+            _ => edge_list::parse(&self.path, bytes).map_err(wrong(EDGE_LIST)),
+        };
+        list?.network(channel, terminal)
+    }
+}
+
+const NETWORK: Form = Form::Fabric(FileKind::Network);
+const GRAPH_ML: Form = Form::Fabric(FileKind::GraphMl);
+const EDGE_LIST: Form = Form::Fabric(FileKind::EdgeList);

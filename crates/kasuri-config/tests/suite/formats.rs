@@ -5,7 +5,7 @@ use crate::random::any_network;
 use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, mesh_graph, msccl, network_json, traffic, uec};
 use kasuri_config::{Document, fabric};
 use kasuri_network::id::{ChannelId, RouterId};
-use kasuri_network::network::Link;
+use kasuri_network::network::{Link, Network};
 use proptest::prelude::*;
 
 #[test]
@@ -43,10 +43,46 @@ fn exports_hold_every_router_terminal_and_channel() {
         assert_eq!(text.matches("<data key=\"latency\">").count(), network.channel_count() as usize);
         let text = dot::write(&network);
         let both = text.matches("dir=both").count();
-        assert_eq!(2 * both + text.matches("dir=forward").count(), network.channel_count() as usize, "{}", network.name());
+        let channels = network.channel_count() + 2 * network.further_home_count();
+        assert_eq!(2 * both + text.matches("dir=forward").count(), channels as usize, "{}", network.name());
         for router in (0..network.router_count()).map(RouterId) {
             assert!(text.contains(&format!("\n  r{router} [")));
         }
+    }
+}
+
+/// Whatever the writers say of a network of terminals with one port, `topology = "file"` reads as the same network, labels apart.
+#[test]
+fn graphml_reads_back_as_the_same_network() {
+    for network in networks().into_iter().filter(|network| network.further_home_count() == 0) {
+        let list = graphml::read("written", graphml::write(&network).as_bytes()).unwrap();
+        let read = list.network(Link { latency: 9, period: 9 }, Link { latency: 8, period: 8 }).unwrap();
+        assert_same_channels(&read, &network);
+        assert_eq!(read.router_names().all(), network.router_names().all(), "{}", network.name());
+        assert_eq!(read.terminal_names().all(), network.terminal_names().all());
+    }
+}
+
+/// Ports, and each channel with its ends and speed.
+fn assert_same_channels(read: &Network, network: &Network) {
+    assert_eq!(read.port_bases(), network.port_bases(), "{}", network.name());
+    assert_eq!((read.terminal_count(), read.channel_count()), (network.terminal_count(), network.channel_count()), "{}", network.name());
+    for channel in (0..network.channel_count()).map(ChannelId) {
+        assert_eq!((read.source(channel), read.destination(channel)), (network.source(channel), network.destination(channel)));
+        assert_eq!(read.link(channel), network.link(channel));
+    }
+}
+
+/// A run sees each port of a terminal with several as a terminal. What it keeps is read as that, and as the network that it was made of.
+#[test]
+fn networks_by_ports_are_read_as_both() {
+    for network in networks().into_iter().filter(|network| network.further_home_count() > 0) {
+        let by_ports = network.by_terminal_ports();
+        let read = network_json::parse("kept", network_json::write(&by_ports).as_bytes()).unwrap();
+        assert_eq!(read, by_ports, "{}", network.name());
+        assert_eq!(read.owners(), Some(&network));
+        // Each terminal has two channels, each port of one by ports too.
+        assert_eq!(read.channel_count(), network.channel_count() + 2 * network.further_home_count());
     }
 }
 

@@ -7,8 +7,9 @@ use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
 use crate::fabric::pairs::PairRoutes;
 use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
 use clap::{Args, Subcommand, ValueEnum};
-use kasuri_config::fabric::{Fabric as Imported, Join, Options, Rate, SourceFile, Speed, Takes, import, parse_pairs};
-use kasuri_config::format::{hostlist, slurm_topology};
+use kasuri_config::fabric::{Fabric as Imported, ForSlurm, Join, Options, Rate, SourceFile, Speed, Takes, import, parse_pairs};
+use kasuri_config::format::recognise::{self, Form};
+use kasuri_config::format::{FormatError, hostlist, slurm_topology};
 use kasuri_config::nearest;
 use kasuri_network::id::{ChannelId, TerminalId};
 use serde_json::{Value as Json, json};
@@ -173,6 +174,9 @@ struct Slurm {
     /// Cables between two switches, for --write edges: Slurm's files do not say
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     trunk: u32,
+    /// Which topology of a topology.yaml is taken [default: the cluster's default, else the first]
+    #[arg(long, value_name = "NAME")]
+    topology: Option<String>,
 }
 
 /// A form of a topology.
@@ -191,9 +195,19 @@ impl Slurm {
         let topology = match self.read_slurm()? {
             Some(topology) => topology,
             None => {
-                let (topology, several) = self.dumps.read(None)?.slurm();
+                if self.topology.is_some() {
+                    return Err(Failure::Input("--topology: names a topology of a topology.yaml; this is another file".to_owned()));
+                }
+                let ForSlurm { topology, several, unnamed } = self.dumps.read(None)?.slurm();
                 if several > 0 {
                     writeln!(std::io::stderr(), "note: {several} hosts have adapters at several switches: that of the first counts")?;
+                }
+                if let Some(first) = unnamed.first() {
+                    let count = unnamed.len();
+                    writeln!(std::io::stderr(), "note: {count} hosts are left out, for Slurm takes no name such as `{first}`")?;
+                }
+                if topology.switches.is_empty() {
+                    return Err(Failure::Input("the fabric has no host that Slurm could have".to_owned()));
                 }
                 topology
             }
@@ -201,7 +215,10 @@ impl Slurm {
         match self.write {
             Written::Conf => write!(out, "{}", topology.write_conf())?,
             Written::Yaml => write!(out, "{}", slurm_topology::write_yaml(&topology, "default"))?,
-            Written::Edges => write!(out, "{}", topology.edge_list(self.trunk))?,
+            Written::Edges => {
+                let list = topology.edge_list(self.trunk).map_err(|problem| Failure::Input(format!("--write edges: {problem}")))?;
+                write!(out, "{list}")?;
+            }
         }
         Ok(Exit::DONE)
     }
@@ -209,13 +226,27 @@ impl Slurm {
     /// The topology of a file of Slurm's, if it is one.
     fn read_slurm(&self) -> Result<Option<slurm_topology::SlurmTopology>, Failure> {
         let [path] = self.dumps.files.as_slice() else { return Ok(None) };
-        let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        if !is_yaml && path.extension().is_none_or(|end| end != "conf") {
-            return Ok(None);
+        let name = path.display().to_string();
+        let bytes =
+            read_gzipped_at_most(path, MAX_FILE_BYTES).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+        let ends_in = |endings: &[&str]| path.extension().is_some_and(|end| endings.iter().any(|ending| end == *ending));
+        let wrong = |form: Form| {
+            let (name, bytes) = (&name, &bytes);
+            move |error: FormatError| Failure::Input(recognise::explain(name, bytes, &[form], error.to_string()))
+        };
+        match recognise::recognise(&bytes) {
+            Some(Form::SlurmYaml) => {}
+            None if ends_in(&["yaml", "yml"]) => {}
+            Some(Form::SlurmConf) => return slurm_topology::parse_conf(&name, &bytes).map(Some).map_err(wrong(Form::SlurmConf)),
+            None if ends_in(&["conf"]) => return slurm_topology::parse_conf(&name, &bytes).map(Some).map_err(wrong(Form::SlurmConf)),
+            _ => return Ok(None),
         }
-        let (name, text) = (path.display().to_string(), read_text(path, "a topology of Slurm is text")?);
-        let parse = if is_yaml { slurm_topology::parse_yaml } else { slurm_topology::parse_conf };
-        parse(&name, text.as_bytes()).map(Some).map_err(|error| Failure::Input(error.to_string()))
+        let found = slurm_topology::parse_yaml(&name, &bytes, self.topology.as_deref()).map_err(wrong(Form::SlurmYaml))?;
+        if self.topology.is_none() && !found.others.is_empty() {
+            let others = found.others.join(", ");
+            writeln!(std::io::stderr(), "note: {name} also holds {others}; `{}` is taken, --topology takes another", found.name)?;
+        }
+        Ok(Some(found.topology))
     }
 }
 

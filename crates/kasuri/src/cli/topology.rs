@@ -62,6 +62,11 @@ impl Topology {
         if let Some(export) = self.export {
             let text = match export {
                 Export::Dot => format::dot::write(&network),
+                Export::Graphml if network.further_home_count() > 0 => {
+                    let problem = "--export graphml: a terminal has one edge each way there, and those of this network have several ports; \
+                                   --export json keeps them";
+                    return Err(Failure::Input(problem.to_owned()));
+                }
                 Export::Graphml => format::graphml::write(&network),
                 Export::Json => format::network_json::write(&network),
             };

@@ -1,28 +1,46 @@
-//! `topology.yaml`: a list of topologies, of which the cluster's default, else the first, is taken.
+//! `topology.yaml`: a list of topologies, of which the one that is asked for, else the cluster's default, else the first, is taken.
 
 use super::{Block, SlurmTopology, Switch};
 use crate::format::yaml::{self, Content, Value};
 use crate::format::{FormatError, hostlist};
 use std::fmt::Write;
 
-/// Reads a `topology.yaml`. `name` is the file's name for messages.
+/// A topology of a file that may have several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromYaml {
+    /// What was taken.
+    pub topology: SlurmTopology,
+    /// Its name.
+    pub name: String,
+    /// The names of the others.
+    pub others: Vec<String>,
+}
+
+/// Reads a `topology.yaml`. `name` is the file's name for messages, `wanted` the name of the topology: without it the cluster's default, else
+/// the first, is taken.
 ///
 /// # Errors
-/// No YAML, an unknown key, a topology that is flat, or what [`super::parse_conf`] refuses.
-pub fn parse_yaml(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError> {
+/// No YAML, no topology of this name; of the one that is taken an unknown key, that it is flat, or what [`super::parse_conf`] refuses.
+pub fn parse_yaml(name: &str, bytes: &[u8], wanted: Option<&str>) -> Result<FromYaml, FormatError> {
     let reader = Reader { name };
     let whole = yaml::load(name, bytes)?;
     let topologies = reader.list(&whole, "the file")?;
-    let is_default = |value: &Value| {
-        reader.map(value, "a topology").is_ok_and(|map| {
-            let default = map.iter().find(|(key, _)| key == "cluster_default");
-            default.is_some_and(|(_, value)| matches!(&value.content, Content::Text(text) if text.eq_ignore_ascii_case("true")))
-        })
+    let names = topologies.iter().map(|value| reader.word_of(value, "topology").unwrap_or_default());
+    let names: Vec<&str> = names.collect();
+    let is_default = |value: &Value| reader.word_of(value, "cluster_default").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let chosen = match wanted {
+        Some(wanted) => names.iter().position(|name| *name == wanted),
+        None => topologies.iter().position(is_default).or((!topologies.is_empty()).then_some(0)),
     };
-    let chosen = topologies.iter().find(|value| is_default(value)).or(topologies.first());
-    let found = reader.topology(chosen.ok_or_else(|| FormatError::new(name, 1, "has no topology"))?)?;
-    found.check(name)?;
-    Ok(found)
+    let missing = || match wanted {
+        Some(wanted) => FormatError::new(name, 1, format!("has no topology `{wanted}`; it has {}", names.join(", "))),
+        None => FormatError::new(name, 1, "has no topology"),
+    };
+    let chosen = chosen.ok_or_else(missing)?;
+    let topology = reader.topology(&topologies[chosen])?;
+    topology.check(name)?;
+    let others = names.iter().zip(0..).filter(|(_, place)| *place != chosen).map(|(name, _)| (*name).to_owned()).collect();
+    Ok(FromYaml { topology, name: names[chosen].to_owned(), others })
 }
 
 /// Reads values with their names in messages.
@@ -54,6 +72,13 @@ impl Reader<'_> {
             Content::Text(text) => Ok(text),
             _ => Err(self.error(value, format!("`{key}` must be a word"))),
         }
+    }
+
+    /// The word of a key, if the value has such a key and it is one.
+    fn word_of<'v>(&self, value: &'v Value, key: &str) -> Option<&'v str> {
+        let map = self.map(value, "a topology").ok()?;
+        let (_, value) = map.iter().find(|(name, _)| name == key)?;
+        self.text(value, key).ok()
     }
 
     fn hosts(&self, value: &Value, key: &str) -> Result<Vec<String>, FormatError> {

@@ -8,6 +8,7 @@ use crate::input::{FolderFiles, KNOWN, read_text};
 use clap::Args;
 use kasuri_config::Document;
 use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
+use kasuri_config::format::recognise::{self, Form};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -62,7 +63,10 @@ impl BookSim {
             if input.contains('=') {
                 configuration.assign(input)?;
             } else {
-                configuration.read(input, &read_text(Path::new(input), "a BookSim configuration is text")?)?;
+                let text = read_text(Path::new(input), "a BookSim configuration is text")?;
+                configuration
+                    .read(input, &text)
+                    .map_err(|error| Failure::Input(recognise::explain(input, text.as_bytes(), &[Form::BookSim], error.to_string())))?;
             }
         }
         configuration.place_files(|path| Path::new(path).exists());
