@@ -103,6 +103,44 @@ def test_a_file_that_is_no_graphml_is_named(tmp_path, text):
         kasuri.Network.from_graphml(tmp_path / "x.graphml")
 
 
+@pytest.mark.parametrize(
+    ("kinds", "edges", "message"),
+    [
+        ({}, [("x", "y"), ("y", "y")], "node 'y': has an edge to itself"),
+        ({"h": "host"}, [("x", "h")], "node 'h': invalid kind 'host'; expected 'router' or 'terminal'"),
+        ({"x": "switch"}, [("x", "h")], "node 'x': invalid kind 'switch'"),
+        ({"h": "terminal", "g": "terminal"}, [("h", "g"), ("x", "y")], "edge '[gh]' - '[gh]': joins two terminals"),
+        ({"h": "terminal"}, [("x", "h"), ("y", "h"), ("x", "y")], "node 'h': is a terminal with 2 edges"),
+    ],
+)
+@pytest.mark.parametrize("form", [networkx.Graph, networkx.DiGraph])
+def test_graphs_are_refused_by_their_own_names(form, kinds, edges, message):
+    graph = form(edges) if form is networkx.Graph else networkx.DiGraph([(b, a) for a, b in edges] + edges)
+    networkx.set_node_attributes(graph, kinds, "kind")
+    with pytest.raises(kasuri.ConfigError, match=message) as refused:
+        kasuri.Network.from_networkx(graph)
+    assert ".txt" not in str(refused.value)
+
+
+DEFAULTS = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="k" for="node" attr.name="kind" attr.type="string"><default>terminal</default></key>
+<key id="g" for="edge" attr.name="gbit" attr.type="double"><default>100</default></key>
+<graph edgedefault="undirected"><node id="sw"><data key="k">router</data></node><node id="h1"/><node id="h2"/>
+<edge source="h1" target="sw"/><edge source="h2" target="sw"><data key="g">50</data></edge></graph></graphml>"""
+
+
+def test_defaults_of_graphml_count(tmp_path):
+    """One switch with two hosts; half the rate of the fastest link is twice its period."""
+    path = tmp_path / "net.graphml"
+    path.write_text(DEFAULTS)
+    for network in (kasuri.Network.from_graphml(path), kasuri.Network({"topology": "file", "path": str(path)})):
+        assert (network.routers, network.terminals, network.terminal_names) == (1, 2, ["h1", "h2"])
+        assert network.period.tolist() == [1, 2, 1, 2]
+    path.write_text(DEFAULTS.replace("</graph>", '</graph><graph edgedefault="directed"/>'))
+    with pytest.raises(kasuri.ConfigError, match="2 graphs"):
+        kasuri.Network.from_graphml(path)
+
+
 def test_rates_of_edges_become_periods(tmp_path):
     """An edge of a fourth of the fastest rate takes four cycles a flit; a GraphML file keeps the rate."""
     graph = networkx.Graph()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from kasuri.errors import ConfigError
 
@@ -20,7 +22,8 @@ _SPEED = ("latency", "period")
 
 def edge_list_of(graph: networkx.Graph, terminals: int) -> str:
     """Write a graph as an edge list; see :meth:`kasuri.Network.from_networkx`."""
-    kinds = {node: data.get("kind", "router") for node, data in graph.nodes(data=True)}
+    kinds = {node: _kind(node, data) for node, data in graph.nodes(data=True)}
+    _check_ends(graph, kinds)
     routers = {node: number for number, node in enumerate(node for node, kind in kinds.items() if kind != "terminal")}
     ends = [node for node, kind in kinds.items() if kind == "terminal"]
     words = _words(graph, "router", list(routers)) | _words(graph, "terminal", ends)
@@ -31,6 +34,31 @@ def edge_list_of(graph: networkx.Graph, terminals: int) -> str:
         lines += _own_terminals(graph, words, routers, terminals)
     lines += _directed_lines(graph, words) if graph.is_directed() else _link_lines(graph, words)
     return "\n".join(lines) + "\n"
+
+
+def _kind(node: Hashable, data: Mapping[str, Any]) -> str:
+    kind = data.get("kind", "router")
+    if kind not in ("router", "terminal"):
+        raise ConfigError(f"node {node!r}: invalid kind {kind!r}; expected 'router' or 'terminal'")
+    return str(kind)
+
+
+def _check_ends(graph: networkx.Graph, kinds: Mapping[Hashable, str]) -> None:
+    """Refuse what an edge list cannot have, by the names that the graph has."""
+    for one, other in graph.edges():
+        if one == other:
+            raise ConfigError(f"node {one!r}: has an edge to itself; a link joins two routers, or a router and a terminal")
+        if kinds[one] == kinds[other] == "terminal":
+            raise ConfigError(f"edge {one!r} - {other!r}: joins two terminals; a terminal is joined to a router")
+    for node, kind in kinds.items():
+        if kind == "terminal":
+            ways = [graph.in_degree(node), graph.out_degree(node)] if graph.is_directed() else [graph.degree(node)]
+            if any(count != 1 for count in ways):
+                raise ConfigError(f"node {node!r}: is a terminal with {_counts(ways)}; it must have one, to its router")
+
+
+def _counts(ways: list[int]) -> str:
+    return f"{ways[0]} edges" if len(ways) == 1 else f"{ways[0]} edges to it and {ways[1]} from it"
 
 
 def _words(graph: networkx.Graph, kind: str, nodes: list[Hashable]) -> dict[Hashable, str]:
@@ -134,6 +162,28 @@ def _rate(data: Mapping[str, Any], what: str) -> str:
     if not 0 < value < 4e6:
         raise ConfigError(f"{what}: gbit is {data['gbit']!r}; expected a number of Gbit/s above 0")
     return f"{value:.12g}"
+
+
+def add_defaults(graph: networkx.Graph, path: str | Path) -> None:
+    """Give nodes and edges the ``<default>`` of each GraphML key of which they have no data; networkx does not."""
+    import networkx
+
+    # As networkx opens it: packed or not.
+    root = networkx.utils.open_file(0, "rb")(lambda file: ElementTree.parse(file).getroot())(path)
+    graphs = [element for element in root if _local(element) == "graph"]
+    if len(graphs) > 1:
+        raise ConfigError(f"{path}: has {len(graphs)} graphs; a network is one graph")
+    for key in (element for element in root if _local(element) == "key"):
+        default = next(("".join(element.itertext()).strip() for element in key if _local(element) == "default"), None)
+        name, of = key.get("attr.name", key.get("id")), key.get("for", "all")
+        for kind, parts in (("node", graph.nodes(data=True)), ("edge", graph.edges(data=True))):
+            if default is not None and of in (kind, "all"):
+                for *_, data in parts:
+                    data.setdefault(name, default)
+
+
+def _local(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
 
 
 def _port(data: Mapping[str, Any], key: str) -> str:

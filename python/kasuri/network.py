@@ -209,16 +209,18 @@ class Network:
         Parameters
         ----------
         graph : networkx.Graph or networkx.DiGraph
-            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; all others are routers. Their names are those of
-            the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in cycles, ``gbit`` its rate in
-            Gbit/s, or ``period`` its period in cycles. Edges of a directed graph are single channels where they have no opposite.
+            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; those of kind ``"router"`` or without one are
+            routers. Their names are those of the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in
+            cycles, ``gbit`` its rate in Gbit/s, or ``period`` its period in cycles. Edges of a directed graph are single channels where
+            they have no opposite.
         terminals : int, default 1
             Terminals on every router, where the graph has no terminals of its own; a node's attribute ``terminals`` overrides it.
 
         Raises
         ------
         ConfigError
-            A terminal has not exactly one router, or an attribute is no whole number.
+            A node of another kind, or with an edge to itself; a terminal that has not exactly one router; an attribute that is no whole
+            number. Nodes and edges are named as in the graph.
 
         Examples
         --------
@@ -252,10 +254,13 @@ class Network:
 
         networkx = package("networkx", "Network.from_graphml", "graph")
 
+        from kasuri import _graphs
+
         try:
             graph = networkx.read_graphml(path)
         except (OSError, networkx.NetworkXError, xml.etree.ElementTree.ParseError, KeyError, ValueError) as error:
             raise ConfigError(f"{path}: cannot be read as GraphML: {error}") from error
+        _graphs.add_defaults(graph, path)
         return cls.from_networkx(graph, terminals=terminals)
 
     # --- ways out ---
