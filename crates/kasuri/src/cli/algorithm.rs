@@ -3,7 +3,7 @@
 use super::{Exit, Failure};
 use crate::input::{MAX_TEXT_BYTES, read_gzipped_at_most};
 use clap::{Args, Subcommand};
-use kasuri_config::format::msccl;
+use kasuri_config::format::{FormatError, msccl};
 use kasuri_config::format::recognise::{self, Form};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Algorithm {
 fn read(path: &Path) -> Result<msccl::Algorithm, Failure> {
     let name = path.display().to_string();
     let bytes = read_gzipped_at_most(path, MAX_TEXT_BYTES).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
-    let explain = |error: kasuri_config::format::FormatError| recognise::explain(&name, &bytes, &[Form::Msccl], error.to_string());
+    let explain = |error: FormatError| recognise::explain(&name, &bytes, &[Form::Msccl], error.to_string());
     let algorithm = msccl::parse(&name, &bytes).map_err(|error| Failure::Input(explain(error)))?;
     algorithm.notes.iter().try_for_each(|note| writeln!(io::stderr(), "note: {note}"))?;
     Ok(algorithm)
