@@ -65,7 +65,7 @@ demo: build  ## runs the examples and writes their reports to out/demo
 
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
-VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores interruptions \
+VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores pack interruptions \
                  sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra fabrics uec ib tenstorrent docs papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
@@ -122,6 +122,10 @@ verify-experiments: build
 verify-stores: build
 	$(call say,2000 damaged folders of results)
 	@$(PY) validation/campaigns/stores.py --kasuri $(KASURI)
+
+verify-pack: build
+	$(call say,300 drawn experiments, packed and run elsewhere)
+	@$(PY) validation/campaigns/packed.py --kasuri $(KASURI)
 
 verify-interruptions: build $(VENV)/.test
 	$(call say,100 interrupted sweeps, and 40 whose runs have two threads each)

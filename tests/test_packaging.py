@@ -72,7 +72,7 @@ def test_importing_kasuri_imports_nothing_heavy():
 def test_every_public_name_exists_and_has_a_docstring():
     for name in kasuri.__all__:
         thing = getattr(kasuri, name)
-        assert name == "__version__" or (thing.__doc__ or "").strip(), name
+        assert name in ("__commit__", "__version__") or (thing.__doc__ or "").strip(), name
 
 
 def test_the_stubs_describe_the_extension():

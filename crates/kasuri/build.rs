@@ -1,6 +1,8 @@
-//! Tells the program which sources it was built of, so that two builds of one version can be told apart on the machines of a sweep.
+//! Tells the program which sources it was built of, so that two builds of one version can be told apart on the machines of a sweep, and of
+//! which commit they are.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 /// FNV-1a, 64 bits: the parameters of draft-eastlake-fnv.
@@ -31,8 +33,43 @@ fn main() -> io::Result<()> {
         }
     }
     println!("cargo::rustc-env=KASURI_BUILD={sum:016x}");
+    let commit = commit(&own).unwrap_or_default();
+    let words = if commit.is_empty() { "of no known commit".to_owned() } else { format!("commit {commit}") };
+    println!("cargo::rustc-env=KASURI_COMMIT={commit}");
+    println!("cargo::rustc-env=KASURI_COMMIT_WORDS={words}");
     link_at_a_fixed_address();
     Ok(())
+}
+
+/// Digits of a commit.
+const COMMIT_DIGITS: usize = 12;
+
+/// The commit of the sources, with `-dirty` where they differ from it: by git in a checkout, by what cargo has noted in a packed crate, or by
+/// the variable `KASURI_COMMIT` of who builds without either. `None` where nothing tells it.
+fn commit(own: &Path) -> Option<String> {
+    println!("cargo::rerun-if-env-changed=KASURI_COMMIT");
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(own).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // A checkout of something else may lie around a packed crate.
+    if git(&["ls-files", "--error-unmatch", "build.rs"]).is_some() {
+        let head = git(&["symbolic-ref", "--quiet", "HEAD"]);
+        for name in ["HEAD", "packed-refs"].into_iter().chain(head.as_deref()) {
+            let path = own.join(git(&["rev-parse", "--git-path", name])?);
+            if path.is_file() {
+                println!("cargo::rerun-if-changed={}", path.display());
+            }
+        }
+        let commit: String = git(&["rev-parse", "HEAD"])?.chars().take(COMMIT_DIGITS).collect();
+        let is_clean = git(&["diff", "--quiet", "HEAD", "--", "..", "../../Cargo.lock"]).is_some();
+        return Some(if is_clean { commit } else { format!("{commit}-dirty") });
+    }
+    let noted = fs::read_to_string(own.join(".cargo_vcs_info.json")).ok();
+    let noted = noted.as_deref().and_then(|text| text.split("\"sha1\"").nth(1)?.split('"').nth(1).map(str::to_owned));
+    let commit = noted.or_else(|| env::var("KASURI_COMMIT").ok())?;
+    let plain: String = commit.chars().filter(char::is_ascii_alphanumeric).take(COMMIT_DIGITS).collect();
+    (!plain.is_empty()).then_some(plain)
 }
 
 /// Links the program for one address. A position-independent one relocates 14,000 pointers whenever it starts, in 60 pages that are written for

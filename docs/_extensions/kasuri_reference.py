@@ -134,6 +134,11 @@ def experiment_page(schema: Schema) -> str:
         ("`[measure]`", "", measure),
         ("`[measure.booksim]`", 'Used where `measure.rules = "booksim"`.', schema["$defs"]["measure.BookSimRules"]),
         ("`[[plot]]`", "", sections["plot"]["items"]),
+        (
+            "`[record]`",
+            "What a run writes into [`effective.toml`](../file-formats.md#the-output-folder). It changes no result.",
+            sections["record"],
+        ),
         *(
             (f"`[{name}]`", "How this engine computes, never what.", sections[name])
             for name in ("flit", "flow", "analysis")
@@ -289,6 +294,7 @@ HEAD = {
     "status": "[how the run ended](../statuses.md)",
     "message": "what a reader of the row should know; mostly empty",
     "kasuri_version": "the version that computed the run",
+    "kasuri_commit": "the commit of its sources, with `-dirty` where they differed from it; empty where it was built without git",
     "schema_version": "the version of this table",
 }
 

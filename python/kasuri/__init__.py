@@ -12,7 +12,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from kasuri._kasuri import __version__
+from kasuri._kasuri import __commit__, __version__
 from kasuri.errors import (
     ArgumentError,
     ColumnError,
@@ -45,6 +45,7 @@ __all__ = [
     "ResultsError",
     "RowError",
     "RunError",
+    "__commit__",
     "__version__",
     "mpi",
     "plot",

@@ -11,7 +11,7 @@ import numpy as np
 LATENCIES = ("packet_latency", "network_latency", "flit_latency")
 LATENCY_STATISTICS = ("mean", "ci95", "min", "p50", "p99", "p999", "max")
 
-TEXT = ("key", "title", "engine", "status", "message", "kasuri_version", "network_id", "hint")
+TEXT = ("key", "title", "engine", "status", "message", "kasuri_version", "kasuri_commit", "network_id", "hint")
 COUNTS = (
     "schema_version",
     "seed",
@@ -52,6 +52,7 @@ UNITS: dict[str, str] = {
     "traffic.load": _RATE_UNIT,
     "saturation_load": _RATE_UNIT,
     "zero_load_latency": "cycles",
+    "packet_latency_mean_until_stop": "cycles",
     "hops_mean": "routers",
     "fairness_jain": "1",
     "channel_utilisation_mean": "1",
@@ -150,6 +151,13 @@ def is_input(column: str) -> bool:
 def number(value: Any) -> float:
     """Give a number for plotting and sorting: NaN where there is none."""
     return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else float("nan")
+
+
+def cell(row: Mapping[str, Any], column: str) -> str:
+    """Write the value of a row for a reader; a mean with the half-width of its 95 % confidence interval, where that is known."""
+    half_width = row.get(column.removesuffix("_mean") + "_ci95") if column.endswith("_mean") else None
+    spread = "" if half_width is None or math.isnan(number(half_width)) else f" ± {shown(half_width)}"
+    return shown(row.get(column)) + spread
 
 
 def shown(value: Any) -> str:

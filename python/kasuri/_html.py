@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kasuri import _columns
 
@@ -20,17 +20,17 @@ def table(results: Results, columns: Sequence[str]) -> str:
     gap = len(results) > MOST
     heads = "".join(f"<th>{escape(name)}{_unit(name)}</th>" for name in columns)
     first = results.rows[: MOST // 2] if gap else results.rows
-    lines = [_line([row.get(name) for name in columns]) for row in first]
+    lines = [_line(row, columns) for row in first]
     if gap:
         lines.append(f'<tr><td colspan="{len(columns)}" style="text-align: center">… {len(results) - MOST} more …</td></tr>')
-        lines += [_line([row.get(name) for name in columns]) for row in results.rows[-(MOST // 2) :]]
+        lines += [_line(row, columns) for row in results.rows[-(MOST // 2) :]]
     where = f" in <code>{escape(str(results.directory))}</code>" if results.directory else ""
     count = f"<p>{len(results)} run{'' if len(results) == 1 else 's'}{where}</p>"
     return f"<div>{count}<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
 
 
-def _line(values: Sequence[object]) -> str:
-    return "<tr>" + "".join(f"<td>{escape(_columns.shown(value))}</td>" for value in values) + "</tr>"
+def _line(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<td>{escape(_columns.cell(row, name))}</td>" for name in columns) + "</tr>"
 
 
 def _unit(name: str) -> str:

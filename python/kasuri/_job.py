@@ -19,7 +19,7 @@ GRACE = 0.3
 _leaving: dict[Path, Job] = {}
 
 
-def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bool) -> None:
+def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bool) -> list[str]:
     """Begin an experiment and wait for its end; whatever is raised meanwhile stops it.
 
     Parameters
@@ -32,6 +32,11 @@ def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bo
         Shows how far it is.
     kept : bool
         Does the folder last? Said to whoever interrupts.
+
+    Returns
+    -------
+    list of str
+        The keys of its rows, in their order: the folder may hold others.
 
     Raises
     ------
@@ -58,6 +63,7 @@ def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bo
                 error.add_note(_how_to_go_on(finished, planned, folder, kept))
         raise
     job.check()
+    return job.keys()
 
 
 def _leave(job: Job, folder: Path) -> None:

@@ -52,7 +52,7 @@ def run(
         finished and of all runs, and what it raises stops them. Without it: where a terminal or a notebook is there to show it.
     **overrides
         Keys that replace those of the experiment, with ``__`` for the dot: ``traffic__load=0.2``. A key that the experiment
-        sweeps is taken out of the sweep.
+        sweeps is taken out of the sweep. Each is a column of the results, and the folder's ``effective.toml`` has them all.
 
     Returns
     -------
@@ -101,8 +101,8 @@ def run(
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     folder = Path("out") / path.stem if out is None else Path(out)
     values = as_json(changes)
-    _job.finish(lambda: _kasuri.run_text(str(path), text, values, str(path.parent), str(folder), cores), folder, display, kept=True)
-    return read(folder)
+    keys = _job.finish(lambda: _kasuri.run_text(str(path), text, values, str(path.parent), str(folder), cores), folder, display, kept=True)
+    return read(folder)._of(keys)
 
 
 def sweep(
@@ -212,12 +212,12 @@ def _run_table(
     table, texts = dict(experiment), dict[str, str]()
     network = table.get("network")
     if isinstance(network, Network):
-        table["network"], texts = network.table, network.texts
+        table["network"], texts = network.experiment_table(), network.texts
     description, values = as_json(table), as_json(changes)
     temporary = _TemporaryFolder() if out is None else None
     folder = Path(temporary.path if temporary else out or ".")
-    _job.finish(lambda: _kasuri.run_table(description, values, texts, str(folder), cores), folder, display, kept=temporary is None)
-    results = read(folder)
+    keys = _job.finish(lambda: _kasuri.run_table(description, values, texts, str(folder), cores), folder, display, kept=temporary is None)
+    results = read(folder)._of(keys)
     # The vectors live as long as the rows that they belong to.
     results._keep_alive = temporary
     return results

@@ -308,6 +308,13 @@ class Network:
             raise FileError(f"{path}: cannot be written: {error}") from error
         return path
 
+    def experiment_table(self) -> dict[str, Any]:
+        """Give the ``[network]`` table for an experiment elsewhere: :attr:`table`, with its paths as seen from the working directory."""
+        folder, name = Path(self._origin[1]), self.table.get("path")
+        if not isinstance(name, str) or name in self.texts or folder == Path():
+            return self.table
+        return self.table | {"path": str(folder / name)}
+
     # --- what it is ---
 
     @property

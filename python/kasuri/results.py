@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Results", "read"]
 
+#: The experiment as it was run, in the folder of its results.
+EFFECTIVE = "effective.toml"
+
 #: The vectors that may lie beside a run, and what their positions stand for.
 VECTORS = {
     "channel_utilisation": "channels",
@@ -167,16 +170,6 @@ class Results(Sequence[dict[str, Any]]):
         part._missing = [run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)]
         return part
 
-    @property
-    def missing(self) -> list[dict[str, Any]]:
-        """The swept values of the runs that the experiment plans and that are not here; empty where the experiment is not known.
-
-        A folder is incomplete where `kasuri run` was interrupted, or where a part of the runs was made elsewhere.
-        """
-        if self._missing is None:
-            self._missing = _missing(self)
-        return self._missing
-
     def raise_for_status(self) -> Results:
         """Raise the error of the first run that ended as a deadlock, by failing, or without an answer in time.
 
@@ -203,7 +196,7 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def input_text(self) -> str | None:
-        """The experiment file as it was read, where the results lie in a folder.
+        """The experiment as it was run, with all that was set, where the results lie in a folder; the last one of several.
 
         Raises
         ------
@@ -212,22 +205,40 @@ class Results(Sequence[dict[str, Any]]):
         """
         if self._input is not None:
             return self._input
-        path = self.directory and self.directory / "input.toml"
-        if not path or not path.exists():
-            return None
+        # Older folders have only the file as it was read.
+        names = (EFFECTIVE, "input.toml") if self.directory else ()
+        path = next((self.directory / name for name in names if self.directory and (self.directory / name).exists()), None)
         try:
-            return path.read_text()
+            return path.read_text() if path else None
         except (OSError, UnicodeDecodeError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(Path(path or "."), error) from error
 
     @property
     def input(self) -> dict[str, Any]:
-        """The experiment as a dictionary; empty where it is not known."""
+        """The experiment as it was run, as a dictionary; empty where it is not known."""
         text = self.input_text
         try:
             return tomllib.loads(text) if text else {}
         except tomllib.TOMLDecodeError as error:
-            raise _damaged(Path(self.directory or ".") / "input.toml", error) from error
+            raise _damaged(Path(self.directory or ".") / EFFECTIVE, error) from error
+
+    @property
+    def missing(self) -> list[dict[str, Any]]:
+        """The runs of the experiment that are not there: of each its ``key`` and the columns of its input.
+
+        Empty where all are there, where the results lie in no folder, and where the folder is of an older Kasuri.
+
+        Raises
+        ------
+        ResultsError
+            The experiment that the folder keeps can no longer be read.
+        """
+        if self._missing is None:
+            runs = _planned(self.directory) if self.directory else []
+            # Of another version no run has its key.
+            is_known = any(run["is_finished"] for run in runs) or not self.rows
+            self._missing = [{"key": run["key"], **run["inputs"]} for run in runs if is_known and not run["is_finished"]]
+        return self._missing
 
     def vector(self, run: int | str | Mapping[str, Any], name: str) -> np.ndarray:
         """Read a vector of one run.
@@ -396,7 +407,9 @@ class Results(Sequence[dict[str, Any]]):
             path = self.directory / "runs.parquet"
         path = Path(path)
         beside = path.with_name(f".{path.name}.part")
+        # One that was left there, or a link.
         try:
+            beside.unlink(missing_ok=True)
             pq.write_table(self.to_arrow(), beside)
             beside.replace(path)
         except OSError as error:
@@ -417,7 +430,7 @@ class Results(Sequence[dict[str, Any]]):
         for name in names:
             table.add_column(Text(name))
         for row in self.rows:
-            table.add_row(*(Text(_columns.shown(row.get(name))) for name in names))
+            table.add_row(*(Text(_columns.cell(row, name)) for name in names))
         Console().print(table)
 
     def _repr_html_(self) -> str:
@@ -428,7 +441,7 @@ class Results(Sequence[dict[str, Any]]):
 
     def _main_columns(self) -> list[str]:
         """The inputs that vary, and those main answers that some row has."""
-        main = ["saturation_load", "offered_load", "accepted_throughput_mean", "packet_latency_mean", "packet_latency_ci95"]
+        main = ["saturation_load", "offered_load", "accepted_throughput_mean", "packet_latency_mean"]
         main += ["completion_time", "efficiency", "status"]
         return [*self.varying, *(name for name in main if any(row.get(name) is not None for row in self.rows))]
 
@@ -453,6 +466,11 @@ class Results(Sequence[dict[str, Any]]):
         if len(matches) != 1:
             raise ResultsError(f"`{name}` may be {' or '.join(matches)}: write it in full") if matches else ColumnError(name, self.columns)
         return matches[0]
+
+    def _of(self, keys: Sequence[str]) -> Results:
+        """Give the rows of these runs, in this order."""
+        rows = {row.get("key"): row for row in self.rows}
+        return self._with([rows[key] for key in keys if key in rows])
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
         part = Results(rows, self.directory)
@@ -484,7 +502,12 @@ def read(directory: str | Path) -> Results:
     table = directory / "runs.json"
     if table.exists():
         content = _read_json(table, table.name)
-        results = Results(content["runs"], directory)
+        rows = content["runs"]
+        if _is_older(directory, content):
+            unfinished = _unfinished(directory)
+            if unfinished is not None:
+                return Results(unfinished, directory)
+        results = Results(rows, directory)
         results._input = content.get("input")
         return results
     files = sorted((directory / "runs").glob("*.json"))
@@ -495,25 +518,29 @@ def read(directory: str | Path) -> Results:
     return results
 
 
-def _missing(results: Results) -> list[dict[str, Any]]:
-    """Compare the runs with those that the experiment plans."""
-    text = results.input_text
-    if text is None:
-        return []
+def _planned(directory: Path) -> list[dict[str, Any]]:
+    """Give the runs of the experiment that a folder was last used for: ``key``, ``inputs``, ``is_finished``."""
+    return list(json.loads(_kasuri.planned_runs(str(directory))))
+
+
+def _is_older(directory: Path, table: Mapping[str, Any]) -> bool:
+    """Tell whether a table has not come about by the last experiment of its folder, which was interrupted."""
     try:
-        planned = json.loads(_kasuri.points("input.toml", text))
-    except ConfigError:
-        return []  # of another program, or of another version
-    keys = {tuple(run) for run in planned}
-    there = {names: {tuple(_comparable(row.get(name)) for name in names) for row in results.rows} for names in keys}
-    missing = [run for run in planned if tuple(map(_comparable, run.values())) not in there[tuple(run)]]
-    # Runs beyond the plan, such as those of --set: the file does not say what was asked for.
-    return missing if len(planned) - len(missing) == len(results.rows) else []
+        last = (directory / EFFECTIVE).read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return "input" in table and last not in (table["input"], *table.get("experiments", []))
 
 
-def _comparable(value: Any) -> Any:
-    """Give equal things for equal values of a file and of a table."""
-    return float(value) if _is_number(value) else value if isinstance(value, str | bool | None) else json.dumps(value)
+def _unfinished(directory: Path) -> list[dict[str, Any]] | None:
+    """Give the rows of an interrupted experiment that are there; nothing where there are none, or where it cannot be read."""
+    try:
+        runs = [run for run in _planned(directory) if run["is_finished"]]
+    except ResultsError:
+        return None
+    files = [(run, directory / "runs" / f"{run['key']}.json") for run in runs]
+    rows = [_read_json(path, f"runs/{path.name}") | run["inputs"] for run, path in files if path.exists()]
+    return rows or None
 
 
 def _read_json(path: Path, name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file, the engines' own sections apart.
-const ROOT_KEYS: [&str; 16] = [
+const ROOT_KEYS: [&str; 17] = [
     "title",
     "engine",
     "network",
@@ -28,6 +28,7 @@ const ROOT_KEYS: [&str; 16] = [
     "measure",
     "sweep",
     "plot",
+    "record",
 ];
 
 /// An experiment: the values of the file with their places, changed by [`Document::set`], not yet checked against the models.
@@ -64,6 +65,8 @@ pub struct Document {
     places: BTreeMap<String, Place>,
     /// Keys of `[sweep]` that the text gives twice, as `"traffic.load"` and under `[sweep.traffic]`: the first of them, and the second place.
     twice: Option<(String, Location)>,
+    /// The keys that were set, in their order.
+    set: Vec<String>,
     /// Where a value without a place of its own stands.
     default: Location,
 }
@@ -123,7 +126,7 @@ impl Document {
         }
         let Recorded { places, twice, .. } = recorded;
         let (name, engine_sections) = (name.to_owned(), known.engine_names().collect());
-        Self { name, table, engine_sections, places, twice, default: Location::Text { line: 1, column: 1 } }.normalised()
+        Self { name, table, engine_sections, places, twice, set: Vec::new(), default: Location::Text { line: 1, column: 1 } }.normalised()
     }
 
     /// Takes a table that has no text (a Python dictionary, a translated file). `name` stands in messages: `dict`.
@@ -140,7 +143,7 @@ impl Document {
     /// As [`Document::from_table`].
     pub fn from_table_for(known: Known<'_>, name: &str, table: Table) -> Result<Self, ConfigError> {
         let (name, engine_sections) = (name.to_owned(), known.engine_names().collect());
-        Self { name, table, engine_sections, places: BTreeMap::new(), twice: None, default: Location::Table }.normalised()
+        Self { name, table, engine_sections, places: BTreeMap::new(), twice: None, set: Vec::new(), default: Location::Table }.normalised()
     }
 
     /// The file's name as given.
@@ -163,6 +166,18 @@ impl Document {
             _ => Location::Argument(format!("--set {key}={}", super::names::compact(&value))),
         };
         self.set_at(key, value, location)
+    }
+
+    /// The keys that were set, in their order.
+    pub(super) fn set_keys(&self) -> &[String] {
+        &self.set
+    }
+
+    /// Notes a key as one that was set: for translators, whose settings are those of another language.
+    pub fn note_set(&mut self, key: &str) {
+        if !self.set.iter().any(|known| known == key) {
+            self.set.push(key.to_owned());
+        }
     }
 
     /// Sets a key from the text `key=value` of the option `--set`. The value is TOML; what is no TOML is taken as a string.
@@ -197,6 +212,7 @@ impl Document {
         }
         self.places.retain(|path, _| !is_within(path, key));
         self.places.insert(key.to_owned(), Place { key: location.clone(), value: location });
+        self.note_set(key);
         self.normalise()
     }
 

@@ -11,6 +11,7 @@
 //! [`Files`](kasuri_network::topology::Files).
 
 mod document;
+mod effective;
 mod endpoint;
 mod error;
 pub mod fabric;
@@ -41,6 +42,7 @@ pub mod words;
 mod workload;
 
 pub use document::Document;
+pub use effective::Record;
 pub use error::{ConfigError, ConfigErrors, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
 pub use names::{nearest, printable, unknown};

@@ -1,6 +1,7 @@
 //! The JSON Schema of the experiment file, put together from the families' tables.
 
 use super::Known;
+use super::effective::Record;
 use super::faults::FaultsSection;
 use super::host_memory::HostsSection;
 use super::measure::MeasureSection;
@@ -58,6 +59,7 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "plot": {
             "type": "array", "description": "Figures of the results, each a `[[plot]]`.", "items": parts.take("plot", schema_for!(Plot)),
         },
+        "record": parts.take("record", schema_for!(Record)),
     });
     for engine in known.engines {
         properties[engine.name()] = parts.take(engine.name(), (engine.section())());

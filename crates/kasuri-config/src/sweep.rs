@@ -28,7 +28,7 @@ pub const CASE: &str = "case";
 /// One run of an experiment: the file's values with those of the sweep put in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Everything but `[sweep]` and `[[plot]]`.
+    /// Everything but `[sweep]`, `[[plot]]` and `[record]`.
     pub table: Table,
     /// What the sweep sets for this point, in the order of the file: the label of its case under [`CASE`], and leaf keys with their values.
     pub assignments: Vec<(String, Value)>,
@@ -52,7 +52,7 @@ impl Point {
 #[derive(Clone, Debug)]
 pub struct Sweep<'a> {
     document: &'a Document,
-    /// Everything but `[sweep]` and `[[plot]]`.
+    /// Everything but `[sweep]`, `[[plot]]` and `[record]`.
     table: Table,
     /// In the order of the file.
     axes: Vec<Axis>,
@@ -111,12 +111,14 @@ impl Document {
     /// As [`Document::points`], without making them: a large sweep need not lie in memory.
     ///
     /// # Errors
-    /// A wrong `[[plot]]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range or case, two entries that set
+    /// A wrong `[[plot]]` or `[record]`; a key of `[sweep]` that belongs to no section, an axis without values, a wrong range or case, two entries that set
     /// the same key, two values that make the same run, more than [`MAX_POINTS`] points.
     pub fn sweep(&self) -> Result<Sweep<'_>, ConfigError> {
         self.check_plots()?;
+        self.record()?;
         let mut table = self.table().clone();
         table.remove("plot");
+        table.remove("record");
         let swept = match table.remove("sweep") {
             Some(Value::Table(swept)) => swept,
             _ => Table::new(),
@@ -158,7 +160,7 @@ impl Document {
     fn axis(&self, key: &str, axis: &Value) -> Result<Axis, ConfigError> {
         let path = format!("sweep.{key}");
         let section = key.split('.').next().unwrap_or_default();
-        if matches!(section, "sweep" | "plot") {
+        if matches!(section, "sweep" | "plot" | "record") {
             return Err(self.error(&path, Part::Key, format!("[{section}] itself cannot be swept")));
         }
         if key == "title" {

@@ -2,7 +2,6 @@
 
 mod errors;
 mod network;
-mod plan;
 mod run;
 mod text;
 
@@ -16,14 +15,13 @@ mod _kasuri {
     #[pymodule_export]
     use super::network::{edge_list, metrics, network, network_json};
     #[pymodule_export]
-    use super::plan::{points, schema};
-    #[pymodule_export]
     use super::run::{Job, run_table, run_text};
     #[pymodule_export]
-    use super::text::damage;
+    use super::text::{damage, planned_runs, schema};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__commit__", kasuri::version::commit())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -58,6 +58,8 @@ struct Shared {
 #[derive(Default)]
 struct End {
     has_come: bool,
+    /// The keys of the rows, in their order.
+    keys: Vec<String>,
     problem: Option<Problem>,
 }
 
@@ -90,6 +92,11 @@ impl Job {
         self.tally.look()
     }
 
+    /// The keys of the experiment's rows in their order, once it has ended: the folder may hold others, too.
+    fn keys(&self) -> Vec<String> {
+        self.shared.end.lock().unwrap_or_else(PoisonError::into_inner).keys.clone()
+    }
+
     /// Raises what went wrong, once.
     fn check(&self) -> PyResult<()> {
         let problem = self.shared.end.lock().unwrap_or_else(PoisonError::into_inner).problem.take();
@@ -102,6 +109,7 @@ impl Job {
         for (key, value) in table_of_json(changes)? {
             document.set(&key, value).map_err(errors::config)?;
         }
+        let files = files.with_copies_of(&document)?;
         let job = Self { shared: Arc::default(), stop: Stop::default(), tally: Tally::default() };
         let options = RunOptions {
             jobs: cores.0,
@@ -113,6 +121,8 @@ impl Job {
             tally: job.tally.clone(),
             stop: job.stop.clone(),
             input: Some(input),
+            origin: None,
+            joins: false,
             costs: Costs::default(),
         };
         let shared = Arc::clone(&job.shared);
@@ -120,7 +130,10 @@ impl Job {
             let result = catch_unwind(AssertUnwindSafe(|| plan::run(&document, &files, &options)));
             let mut end = shared.end.lock().unwrap_or_else(PoisonError::into_inner);
             end.problem = match result {
-                Ok(Ok(_)) => None,
+                Ok(Ok(summary)) => {
+                    end.keys = summary.rows.iter().map(|row| row.key().to_owned()).collect();
+                    None
+                }
                 Ok(Err(error)) => Some(Problem::Run(error)),
                 Err(payload) => Some(Problem::Panic(text_of(&*payload))),
             };

@@ -33,6 +33,14 @@ pub(crate) fn damage(path: &str, content: &[u8]) -> Option<String> {
     kasuri::checksums::damage(path, content)
 }
 
+/// The runs of the experiment that a folder of results was last used for, as JSON text: a list of objects with `key`, `inputs`, `is_finished`.
+#[pyfunction]
+pub(crate) fn planned_runs(py: Python<'_>, folder: &str) -> PyResult<String> {
+    let runs = py.detach(|| kasuri::listing::planned_runs(folder.as_ref()));
+    let runs = runs.map_err(|problem| errors::exception("ResultsError", problem))?;
+    Ok(serde_json::to_string(&runs).unwrap_or_default())
+}
+
 /// The files that a description names: texts that Python holds, and the rest in a folder.
 pub(crate) struct Sources {
     texts: BTreeMap<String, String>,
@@ -43,6 +51,11 @@ impl Sources {
     /// `texts` by path; other paths are relative to `folder`.
     pub(crate) fn new(folder: &str, texts: BTreeMap<String, String>) -> Self {
         Self { texts, folder: FolderFiles::new(folder) }
+    }
+
+    /// The same, but files of which the experiment knows a copy are read from there.
+    pub(crate) fn with_copies_of(self, document: &Document) -> PyResult<Self> {
+        Ok(Self { folder: self.folder.with_copies_of(document).map_err(errors::config)?, ..self })
     }
 }
 
@@ -67,4 +80,10 @@ impl Files for Sources {
     fn is_there(&self, path: &str) -> bool {
         self.texts.contains_key(path) || self.folder.is_there(path)
     }
+}
+
+/// The JSON Schema of the experiment file.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    kasuri_config::json_schema(*kasuri::input::KNOWN).to_string()
 }

@@ -3,6 +3,7 @@
 use crate::results::{RunRow, SCHEMA_VERSION};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 /// The key of a row's, of a table's and of a list's own checksum.
@@ -66,17 +67,66 @@ pub(crate) fn read_row(key: &str, bytes: &[u8]) -> Result<RunRow, String> {
     Ok(row)
 }
 
-/// Writes the table of an experiment as it is kept, row by row: its rows, the experiment file, a checksum of both.
-pub(crate) fn write_table(rows: &[RunRow], input: Option<&str>, mut out: &mut impl Write) -> io::Result<()> {
+/// The table of a folder of results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Table {
+    /// Its rows.
+    pub(crate) runs: Vec<RunRow>,
+    /// The experiment as it was run: the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<String>,
+    /// All experiments, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) experiments: Vec<String>,
+    /// What experiments have in common whose runs share a table: a hash of the file that they change by settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<String>,
+    /// Has the experiment settings of its own, so that its rows join those of others?
+    #[serde(skip)]
+    pub(crate) is_changed: bool,
+}
+
+impl Table {
+    /// Do these rows join those of another table: are they of the same file with other settings?
+    pub(crate) fn belongs_to(&self, known: &Self) -> bool {
+        self.is_changed && self.origin.is_some() && self.origin == known.origin
+    }
+
+    /// The rows of another table and these: a run of both is once in it, as it is here.
+    pub(crate) fn joined(&self, known: Self) -> Self {
+        let mut experiments = known.experiments;
+        experiments.extend(known.input.filter(|_| experiments.is_empty()));
+        experiments.retain(|text| Some(text) != self.input.as_ref());
+        experiments.extend(self.input.clone());
+        if experiments.len() == 1 {
+            experiments.clear();
+        }
+        let mut own: BTreeMap<&str, &RunRow> = self.runs.iter().map(|row| (row.key(), row)).collect();
+        let mut runs: Vec<RunRow> = known.runs.into_iter().map(|row| own.remove(row.key()).cloned().unwrap_or(row)).collect();
+        runs.extend(self.runs.iter().filter(|row| own.contains_key(row.key())).cloned());
+        Self { runs, experiments, input: self.input.clone(), origin: self.origin.clone(), is_changed: self.is_changed }
+    }
+
+    /// The texts of all experiments whose runs are in the table.
+    pub(crate) fn all_experiments(&self) -> Vec<&str> {
+        if self.experiments.is_empty() {
+            self.input.iter().map(String::as_str).collect()
+        } else {
+            self.experiments.iter().map(String::as_str).collect()
+        }
+    }
+}
+
+/// Writes a table as it is kept, row by row: its rows, the experiments, a checksum of both.
+pub(crate) fn write_table(table: &Table, mut out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Table<'a> {
-        runs: &'a [RunRow],
-        #[serde(skip_serializing_if = "Option::is_none")]
-        input: Option<&'a str>,
+    struct Sealed<'a> {
+        #[serde(flatten)]
+        table: &'a Table,
         #[serde(skip_serializing_if = "Option::is_none")]
         checksum: Option<String>,
     }
-    let mut table = Table { runs: rows, input, checksum: None };
+    let mut table = Sealed { table, checksum: None };
     // Texts come in small pieces, and a sum is quicker over large ones.
     let mut sum = BufWriter::new(Sum::default());
     serde_json::to_writer(&mut sum, &table)?;
@@ -107,13 +157,18 @@ impl Write for Sum {
 }
 
 /// Reads a table, or says in a phrase what is wrong. One without a checksum, of an older Kasuri, is believed.
-pub(crate) fn read_table(bytes: &[u8]) -> Result<Vec<RunRow>, String> {
+pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
     let table: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
     if !is_whole(&table) {
         return Err("the file is damaged (its checksum differs)".to_owned());
     }
     let rows = table.get("runs").and_then(Value::as_array).ok_or("it has no list `runs`")?;
-    rows.iter().map(|row| RunRow::from_json(row.clone()).ok_or_else(|| "a run is no object".to_owned())).collect()
+    let runs =
+        rows.iter().map(|row| RunRow::from_json(row.clone()).ok_or_else(|| "a run is no object".to_owned())).collect::<Result<_, _>>()?;
+    let text = |name: &str| table.get(name).and_then(Value::as_str).map(str::to_owned);
+    let experiments = table.get("experiments").and_then(Value::as_array).into_iter().flatten();
+    let experiments = experiments.filter_map(|text| text.as_str().map(str::to_owned)).collect();
+    Ok(Table { runs, input: text("input"), experiments, origin: text("origin"), is_changed: false })
 }
 
 /// What is wrong with a file of a folder of results, in a phrase: `runs.json`, `runs/KEY.json` or `networks/ID.json`. A row without a
@@ -143,7 +198,8 @@ mod tests {
         let row = RunRow::new(&example::head(), &example::network(), None, &example::outcome(), &Report::default());
         let rows = vec![row.clone(), row];
         let mut text = Vec::new();
-        write_table(&rows, Some("title = \"x\"\n"), &mut text).unwrap();
+        let table = Table { runs: rows.clone(), input: Some("title = \"x\"\n".to_owned()), ..Table::default() };
+        write_table(&table, &mut text).unwrap();
         (rows, text)
     }
 
@@ -152,11 +208,11 @@ mod tests {
         #[test]
         fn a_flipped_bit_of_a_table_never_changes_an_answer(place in 0.0..1.0_f64, bit in 0u32..8) {
             let (rows, mut bytes) = kept();
-            prop_assert_eq!(&read_table(&bytes).unwrap(), &rows);
+            prop_assert_eq!(&read_table(&bytes).unwrap().runs, &rows);
             let place = (bytes.len() as f64 * place) as usize;
             bytes[place] ^= 1 << bit;
             if let Ok(found) = read_table(&bytes) {
-                prop_assert_eq!(found, rows);
+                prop_assert_eq!(found.runs, rows);
             }
         }
     }
@@ -166,7 +222,7 @@ mod tests {
         let (rows, _) = kept();
         let mut text = Vec::new();
         write_json(&rows, false, &mut text).unwrap();
-        assert_eq!(read_table(&text).unwrap(), rows);
+        assert_eq!(read_table(&text).unwrap().runs, rows);
         for (text, problem) in [("{\"rows\": []}", "no list `runs`"), ("{\"runs\": [1]}", "no object"), ("{", "damaged")] {
             assert!(damage("runs.json", text.as_bytes()).unwrap().contains(problem), "{text}");
         }

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The file whose bytes are locked. It stays empty.
@@ -30,7 +31,8 @@ impl Claims {
     /// # Errors
     /// The operating system refuses.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        let file = File::options().create(true).truncate(false).write(true).read(true).open(folder.join(NAME))?;
+        let file =
+            File::options().create(true).truncate(false).write(true).read(true).custom_flags(libc::O_NOFOLLOW).open(folder.join(NAME))?;
         Ok(Self { file })
     }
 

@@ -7,6 +7,7 @@ use kasuri_config::format::FormatError;
 use kasuri_config::format::text::text_of;
 use kasuri_config::{ConfigError, Document, Known};
 use kasuri_network::topology::Files;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,7 @@ pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The first bytes of a gzipped file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Gives the bytes of a file piece by piece, unpacked where it is gzipped, until `take` says that it wants no more.
 pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
@@ -134,12 +135,26 @@ pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputErr
 #[derive(Clone, Debug)]
 pub struct FolderFiles {
     folder: PathBuf,
+    /// Where copies lie, by the names of the files.
+    copies: BTreeMap<String, String>,
 }
 
 impl FolderFiles {
     /// Files relative to `folder`.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), copies: BTreeMap::new() }
+    }
+
+    /// The same, but files of which the experiment's section `[record]` knows a copy are read from there.
+    ///
+    /// # Errors
+    /// The section is wrong.
+    pub fn with_copies_of(self, document: &Document) -> Result<Self, ConfigError> {
+        Ok(Self { copies: document.record()?.files, ..self })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(self.copies.get(name).map_or(name, String::as_str))
     }
 
     /// Files relative to the folder in which this file lies.
@@ -153,17 +168,17 @@ const PIECE: usize = 1 << 18;
 
 impl Files for FolderFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        let full = self.folder.join(path);
+        let full = self.path(path);
         read_at_most(&full, MAX_FILE_BYTES).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
     }
 
     fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
-        let full = self.folder.join(path);
+        let full = self.path(path);
         read_gzipped_pieces(&full, take).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
     }
 
     fn is_there(&self, path: &str) -> bool {
-        self.folder.join(path).exists()
+        self.path(path).exists()
     }
 }
 

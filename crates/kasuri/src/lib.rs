@@ -1,5 +1,6 @@
 //! The façade: it knows all engines, files, threads and the command line, and simulates nothing itself.
 
+pub mod archive;
 pub mod busiest;
 pub mod checksums;
 mod claims;
@@ -19,6 +20,7 @@ pub mod listing;
 pub mod measure;
 pub mod networks;
 pub mod plan;
+mod record;
 pub mod results;
 pub mod slowdown;
 mod snapshot;
@@ -28,3 +30,4 @@ pub mod store;
 pub mod tally;
 pub mod timeline;
 mod users;
+pub mod version;

@@ -5,12 +5,13 @@
 //! OUT/plan.jsonl     a line about the whole (version, number of runs), then a line for each run: its key, the head of its row, its cost
 //! ```
 
-use crate::checksums::{is_whole, read_table, sealed};
+use crate::checksums::{Table, is_whole, read_table, sealed};
 use crate::estimate::{Costs, Total, Work};
-use crate::input::KNOWN;
+use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
+use crate::record;
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
-use crate::store::{Access, Found, Store, StoreError};
+use crate::store::{Access, EFFECTIVE, Found, Store, StoreError};
 use kasuri_config::Document;
 use kasuri_network::topology::Files;
 use serde::de::DeserializeOwned;
@@ -138,7 +139,7 @@ struct About {
     experiment: String,
     /// The files that they name, relative to the experiment file.
     files: Vec<String>,
-    /// The text of the experiment file, for the table that [`collect`] makes. Missing in lists of older programs.
+    /// The text of the experiment as it is run, for the table that [`collect`] makes. Missing in lists of older programs.
     #[serde(default)]
     input: Option<String>,
 }
@@ -206,16 +207,10 @@ impl<'a> Listing<'a> {
             document: document.name().to_owned(),
             runs: runs.planned().len(),
             experiment: experiment_of(&keys),
-            files: runs.named_files().map(str::to_owned).collect(),
+            files: runs.named_files().map(|(name, _)| name.to_owned()).collect(),
             input: None,
         };
         Ok(Self { runs, about, costs: costs.clone() })
-    }
-
-    /// With the text of the experiment file, which the list keeps.
-    pub fn with_input(mut self, text: &str) -> Self {
-        self.about.input = Some(text.to_owned());
-        self
     }
 
     /// The runs in the order of the table.
@@ -231,17 +226,18 @@ impl<'a> Listing<'a> {
         Total::of(costs, self.runs.planned().iter().map(|run| run.work))
     }
 
-    /// Writes the list into a folder of results, for [`collect`]. A list of the same runs stays as it is.
+    /// Writes the list into a folder of results, for [`collect`], and the experiment as it is run. A list of the same runs stays as it is.
     ///
     /// # Errors
     /// Another version of kasuri made the folder, or it cannot be written.
     pub fn keep(&self, store: &Store) -> Result<(), ListingError> {
+        let about = About { input: Some(record::keep(&self.runs, store)?), ..self.about.clone() };
         match read_about(store) {
             Ok(None) | Err(ListingError::Damaged { .. }) => {}
             Err(error) => return Err(error),
             Ok(Some(kept)) => {
                 check_identity(store, &kept)?;
-                if kept == self.about && read_lines(store, &kept, |_| Ok(())).is_ok() {
+                if kept == about && read_lines(store, &kept, |_| Ok(())).is_ok() {
                     return Ok(());
                 }
             }
@@ -253,7 +249,7 @@ impl<'a> Listing<'a> {
             let (number, engine, inputs) = (run.number(), engine.to_owned(), inputs.into_iter().collect());
             Ok(to_line(&Line { key, number, title, engine, seed, inputs, cpu_seconds, memory_mib }))
         });
-        store.keep_plan(std::iter::once(Ok(to_line(&self.about))).chain(lines))
+        store.keep_plan(std::iter::once(Ok(to_line(&about))).chain(lines))
     }
 
     /// Numbers of the runs of one of several parts that cost about the same: the longest run to the first, the next to the second, and
@@ -405,7 +401,7 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     if !folder.join(crate::store::PLAN).is_file() {
         return collect_table(folder);
     }
-    let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
+    let store = Store::open_within(PATIENCE, folder, Access::Alone)?;
     let Some(about) = read_about(&store)? else { return Err(ListingError::Missing { folder: folder.to_owned() }) };
     check_identity(&store, &about)?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
@@ -427,7 +423,9 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     })?;
     summary.tell_ends();
     summary.messages.extend(store.damaged_networks(&summary.rows));
-    store.keep_table(&summary.rows, about.input.as_deref())?;
+    let table = Table { runs: std::mem::take(&mut summary.rows), input: about.input, ..Table::default() };
+    store.keep_table(&table)?;
+    summary.rows = table.runs;
     Ok(Collected { summary, missing })
 }
 
@@ -438,10 +436,10 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
         return Err(ListingError::Missing { folder: folder.to_owned() });
     }
     let damaged = |problem: String| ListingError::DamagedTable { path: path.clone(), problem };
-    let store = Store::open_within(PATIENCE, folder, Access::Whole)?;
+    let store = Store::open_within(PATIENCE, folder, Access::Alone)?;
     let text = std::fs::read(&path).map_err(|error| damaged(error.to_string()))?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
-    for row in read_table(&text).map_err(damaged)? {
+    for row in read_table(&text).map_err(damaged)?.runs {
         summary.planned += 1;
         if row.status() == "failed" {
             summary.collect_failure(row, false);
@@ -459,6 +457,41 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
     }
     summary.messages.extend(store.damaged_networks(&summary.rows));
     Ok(Collected { summary, missing })
+}
+
+/// A run of the experiment that a folder of results was last used for, and whether its result is there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlannedRun {
+    /// Its key.
+    pub key: String,
+    /// The columns of its input, as its row has them.
+    pub inputs: Map<String, Value>,
+    /// Has it a result, or is it known why it has none?
+    pub is_finished: bool,
+}
+
+/// All runs of the experiment that a folder of results was last used for, by its file `effective.toml`; none where there is no such file.
+///
+/// # Errors
+/// The file cannot be read, or no longer describes an experiment: a copy of a file that it names is missing or damaged.
+pub fn planned_runs(folder: &Path) -> Result<Vec<PlannedRun>, String> {
+    let path = folder.join(EFFECTIVE);
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let (document, _) = read_experiment(&path, &[]).map_err(|error| error.to_string())?;
+    let files = FolderFiles::beside(&path).with_copies_of(&document).map_err(|error| error.to_string())?;
+    let runs = Runs::all(*KNOWN, &document, &files).map_err(|error| error.to_string())?;
+    let planned = runs.planned().iter().map(|run| {
+        let head = runs.head(run, &runs.point(run)?);
+        let is_there = |kind: &str| folder.join(kind).join(format!("{}.json", head.key)).is_file();
+        Ok(PlannedRun {
+            is_finished: is_there("runs") || is_there("failed"),
+            key: head.key.clone(),
+            inputs: head.inputs.into_iter().collect(),
+        })
+    });
+    planned.collect::<Result<_, RunError>>().map_err(|error| error.to_string())
 }
 
 fn describe(head: &RowHead) -> String {
@@ -545,11 +578,11 @@ mod tests {
     fn the_table_that_is_collected_holds_the_file_that_was_listed_whatever_its_copy_says() {
         let folder = tempfile::tempdir().unwrap();
         let document = document();
-        listing(&document).with_input(FILE).keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
+        listing(&document).keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
         fs::write(folder.path().join("input.toml"), "damaged").unwrap();
         collect(folder.path()).unwrap();
         let table: Value = serde_json::from_slice(&fs::read(folder.path().join("runs.json")).unwrap()).unwrap();
-        assert_eq!(table["input"], FILE);
+        assert!(table["input"].as_str().unwrap().contains("[sweep]"));
     }
 
     #[test]

@@ -19,10 +19,12 @@ pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, located, sin
 pub(crate) use run_executor::panic_text;
 pub(crate) use wait_graph::WaitGraph;
 
+use crate::checksums::Table;
 use crate::cost::resident_memory_mib;
 use crate::estimate::{Costs, Measured, Work};
 use crate::input::KNOWN;
 use crate::measure::controller;
+use crate::record;
 use crate::results::{PEAK_MEMORY, RowHead, RunRow, Vector};
 use crate::stop::Stop;
 use crate::store::{Access, Store, StoreError};
@@ -63,6 +65,10 @@ pub struct RunOptions {
     pub stop: Stop,
     /// The text of the experiment file, kept in the store as `input.toml`.
     pub input: Option<String>,
+    /// What experiments have in common whose runs share a table, where that is not `input`: a text that settings do not change.
+    pub origin: Option<String>,
+    /// The rows join those of the same origin in the folder's table, as those of an experiment do in which something was set.
+    pub joins: bool,
     /// What runs cost on this machine, for the time that the progress bar says is left.
     pub costs: Costs,
 }
@@ -325,6 +331,10 @@ impl<'a> Plan<'a> {
         if let (Some(store), Some(text), Access::Whole) = (&store, &options.input, access) {
             store.keep_input(text)?;
         }
+        let effective = match &store {
+            Some(store) if self.whole => Some(record::keep(&self.runs, store)?),
+            _ => None,
+        };
         let cores = Cores::new(chosen.len(), options.jobs, options.threads, available_cores());
         // A thread more than there are runs would only wait.
         let jobs = cores.jobs();
@@ -357,7 +367,10 @@ impl<'a> Plan<'a> {
             // All runs were finished before the signal could cut one short.
             summary.interrupted = None;
             if let (Some(store), Access::Whole) = (&store, access) {
-                store.keep_table(&summary.rows, options.input.as_deref())?;
+                let (runs, is_changed) = (std::mem::take(&mut summary.rows), options.joins || self.runs.document().is_changed());
+                let table = Table { runs, input: effective, origin: origin(options), is_changed, ..Table::default() };
+                store.keep_table(&table)?;
+                summary.rows = table.runs;
             }
         }
         if summary.interrupted.is_some() {
@@ -406,6 +419,12 @@ impl<'a> Plan<'a> {
         };
         Err(RunError::Point { document: self.name(), point: key.to_owned(), problem })
     }
+}
+
+/// A hash of what experiments have in common whose runs share a table. Other results, other table.
+fn origin(options: &RunOptions) -> Option<String> {
+    let text = options.origin.as_ref().or(options.input.as_ref())?;
+    Some(blake3::hash(format!("{RESULTS_VERSION}\n{text}").as_bytes()).to_hex()[..32].to_owned())
 }
 
 /// The largest run, and by how many bytes the process has grown from `before` to `peak` MiB.

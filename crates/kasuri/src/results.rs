@@ -4,6 +4,7 @@
 //! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
 
 use crate::measure::{Offer, Report};
+use crate::version;
 use kasuri_config::CASE;
 use kasuri_model::engine::{Distribution, Formulas, Interfaces, Outcome, Prediction, Queues};
 use kasuri_network::id::{ChannelId, TerminalId};
@@ -95,6 +96,11 @@ pub const COLUMNS: &[Column] = &[
     column("channel_utilisation_max", "", "the same, busiest channel"),
     column("router_occupancy_mean", "flits", "flits in a router's buffers, mean over time and routers"),
     column("router_occupancy_max", "flits", "the same, fullest router"),
+    column(
+        UNTIL_STOP,
+        "cycles",
+        "of a saturated run, whose latencies are empty: mean of the packets measured until it was stopped; it grows with the length of the run",
+    ),
     column("zero_load_latency", "cycles", "mean packet latency at a vanishing load, where a search needed it or by formula"),
     column("saturation_load", RATE, "least load that the network does not sustain, where it was searched or by formula"),
     column("static_throughput", RATE, "by formula: the load that the most loaded channel can just carry, with this routing"),
@@ -320,8 +326,10 @@ impl RunRow {
     /// share a run.
     pub fn under(self, head: &RowHead) -> Self {
         let mut row = Self::empty(head, self.status(), self.text("message"));
-        for column in COLUMNS {
-            row.set(column.name, self.get(column.name).clone());
+        // It was not computed by this program.
+        let made_by = ["kasuri_version", "kasuri_commit"].into_iter();
+        for name in made_by.chain(COLUMNS.iter().map(|column| column.name)) {
+            row.set(name, self.get(name).clone());
         }
         row
     }
@@ -339,6 +347,7 @@ impl RunRow {
         columns.insert("status".to_owned(), json!(status));
         columns.insert("message".to_owned(), json!(message));
         columns.insert("kasuri_version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+        columns.insert("kasuri_commit".to_owned(), json!(version::commit()));
         columns.insert("schema_version".to_owned(), json!(SCHEMA_VERSION));
         for (key, value) in &head.inputs {
             columns.insert(key.clone(), value.clone());
@@ -456,6 +465,21 @@ impl RunRow {
         }
     }
 
+    /// Takes the latencies out of the row of a saturated run: they grow with the length of the run and are no property of the network. What
+    /// was measured until the run was stopped goes into a column of its own.
+    pub(crate) fn set_saturated(&mut self) {
+        self.set(UNTIL_STOP, self.get("packet_latency_mean").clone());
+        let names = ["packet_latency", "network_latency", "flit_latency"];
+        names
+            .iter()
+            .flat_map(|name| LATENCY_STATISTICS.map(|statistic| format!("{name}_{statistic}")))
+            .for_each(|name| self.set(&name, Value::Null));
+        let users = self.0.get_mut("users").and_then(Value::as_array_mut).into_iter().flatten();
+        let inner: Vec<&mut Value> = users.collect();
+        inner.into_iter().for_each(forget_latencies);
+        self.0.get_mut("background").into_iter().for_each(forget_latencies);
+    }
+
     /// Fills the columns in nanoseconds from those in cycles.
     pub(crate) fn set_nanoseconds(&mut self, cycle_ns: f64) {
         for column in COLUMNS {
@@ -505,6 +529,19 @@ impl RunRow {
         self.set("channel_utilisation_max", between_routers.iter().copied().reduce(f64::max));
         self.set("router_occupancy_mean", mean(&outcome.router_occupancy));
         self.set("router_occupancy_max", outcome.router_occupancy.iter().copied().reduce(f64::max));
+    }
+}
+
+/// What a latency is told by, at the ends of the names of columns.
+const LATENCY_STATISTICS: [&str; 7] = ["mean", "ci95", "min", "p50", "p99", "p999", "max"];
+
+/// The column of the mean packet latency of a saturated run.
+const UNTIL_STOP: &str = "packet_latency_mean_until_stop";
+
+/// Takes the latencies out of a user or of the background of a saturated run.
+fn forget_latencies(part: &mut Value) {
+    if let Some(columns) = part.as_object_mut() {
+        columns.iter_mut().filter(|(name, _)| name.starts_with("packet_latency")).for_each(|(_, value)| *value = Value::Null);
     }
 }
 
@@ -784,7 +821,7 @@ pub(crate) mod tests {
         let names = |row: &RunRow| row.columns().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         let row = row();
         assert_eq!(names(&row), names(&RunRow::failed(&head(), "no")));
-        assert_eq!(names(&row).len(), 7 + 2 + COLUMNS.len());
+        assert_eq!(names(&row).len(), 8 + 2 + COLUMNS.len());
     }
 
     #[test]
@@ -814,7 +851,7 @@ pub(crate) mod tests {
     #[test]
     fn the_promised_columns_are_there() {
         let row = row();
-        let promised = "key title engine status message kasuri_version seed terminals routers channels packet_latency_mean \
+        let promised = "key title engine status message kasuri_version kasuri_commit seed terminals routers channels packet_latency_mean \
             packet_latency_ci95 packet_latency_p50 packet_latency_p99 packet_latency_max network_latency_mean flit_latency_mean \
             zero_load_latency hops_mean offered_load injected_load accepted_throughput_mean accepted_throughput_min \
             accepted_throughput_max saturation_load atr completion_time not_modelled cycles flit_hops wall_seconds cpu_seconds \

@@ -4,20 +4,23 @@
 //! OUT/.kasuri               marks the folder as ours, and is locked while a process writes
 //! OUT/.kasuri-client        locked by the client of a sweep on a cluster, whose workers need not be writing at every moment
 //! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
+//! OUT/.kasuri-table         locked while a process writes the table
 //! OUT/input.toml            the experiment file as read
+//! OUT/effective.toml        the experiment as run, with all that was set: the last one, where several were run into the folder
+//! OUT/files/HASH-NAME       copies of the files that experiments name, by the first digits of the hashes of their contents
 //! OUT/runs/KEY.json         the row of a finished run: the truth, with checksums (CRC-32) of itself and of its vectors
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
 //! OUT/networks/ID.json      each distinct network of the runs, where it is not too large; rows name it in `network_id`
 //! OUT/failed/KEY.json       why a run came to no result, until it does
 //! OUT/plan.jsonl            all runs with their costs, where processes share them among them
-//! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiment file and a checksum
+//! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiments and a checksum
 //! ```
 //! A file appears whole or not at all: it is written beside its place and renamed. So whatever is killed, and whenever, every
 //! finished run stays, and what is half done is done again. A run that took a second or longer is flushed to the disk before
 //! it is renamed, so that it stays if the machine stops, too. A shorter one is left to the system, which writes it within about
 //! half a minute; if the machine stops before, checksums tell, and it is computed again.
 
-use crate::checksums::{CHECKSUM, checksum, checksum_of_row, network_id, read_row, write_table};
+use crate::checksums::{CHECKSUM, Table, checksum, checksum_of_row, network_id, read_row, read_table, write_table};
 use crate::claims::{Claim, Claims};
 use crate::results::{NETWORK_ID, RunRow, VECTORS, Vector, is_whole_npy, write_csv};
 use serde::{Deserialize, Serialize};
@@ -27,9 +30,10 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 
 /// The file that marks a folder as a store.
@@ -39,10 +43,25 @@ const MARKER: &str = ".kasuri";
 const CLIENT: &str = ".kasuri-client";
 
 /// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
-const OWN_NAMES: [&str; 7] = ["runs", "runs.json", "runs.csv", "input.toml", "failed", NETWORKS, PLAN];
+const OWN_NAMES: [&str; 9] = ["runs", TABLE, "runs.csv", "input.toml", EFFECTIVE, "failed", NETWORKS, FILES, PLAN];
+
+/// The experiment as run.
+pub(crate) const EFFECTIVE: &str = "effective.toml";
+
+/// The folder of the copies of files.
+pub(crate) const FILES: &str = "files";
+
+/// The folders within a store.
+const PARTS: [&str; 4] = ["runs", NETWORKS, FILES, "failed"];
+
+/// The file that a process locks while it writes the table.
+const TABLE_LOCK: &str = ".kasuri-table";
 
 /// The folder of the networks.
 const NETWORKS: &str = "networks";
+
+/// The table.
+pub(crate) const TABLE: &str = "runs.json";
 
 /// The list of all runs.
 pub(crate) const PLAN: &str = "plan.jsonl";
@@ -55,18 +74,25 @@ pub struct Store {
     _locks: Vec<File>,
     /// Where other processes may write.
     claims: Option<Claims>,
+    /// The table that was there when the store was opened.
+    table: Option<TableMark>,
 }
+
+/// What tells one table from another that has taken its place.
+type TableMark = (u64, u64, SystemTime);
 
 /// Another process is computing the run.
 #[derive(Debug)]
 pub(crate) struct Claimed;
 
-/// Whether other processes may write into the same store.
+/// What a process does in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A whole experiment: nobody else may write.
+    /// It reads what others have written: nobody else may write.
+    Alone,
+    /// It computes an experiment. Others may write beside it: each run is claimed by the process that computes it.
     Whole,
-    /// Single points: many processes may (a batch system's array), each writing files of its own.
+    /// It computes single points, as one of many (a batch system's array).
     Point,
 }
 
@@ -105,6 +131,12 @@ pub enum StoreError {
         /// The file that did not fit.
         path: PathBuf,
     },
+    /// A part of the folder is a link to somewhere else. Remove the link.
+    #[error("{}: is a link to another place, and results are written only inside their folder; remove it, or choose another folder with --out", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// Anything else that the operating system refuses.
     #[error("{}: {source}", path.display())]
     Io {
@@ -126,7 +158,7 @@ impl StoreError {
 
     /// Is it the user who should change the command (exit status 2), rather than the machine that fails (1)?
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::Foreign { .. } | Self::NotAFolder { .. })
+        matches!(self, Self::Locked { .. } | Self::Foreign { .. } | Self::NotAFolder { .. } | Self::Link { .. })
     }
 }
 
@@ -172,23 +204,42 @@ impl Store {
         if !was_ours && let Some(name) = OWN_NAMES.into_iter().find(|name| folder.join(name).exists()) {
             return Err(StoreError::Foreign { folder: folder.to_owned(), name: name.to_owned() });
         }
-        let runs = folder.join("runs");
         fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
+        PARTS.iter().try_for_each(|name| refuse_link(&folder.join(name)))?;
         let client = folder.join(CLIENT);
-        // Where nobody else may write, no client's workers may either, not even between two of their runs.
-        let names = if access == Access::Whole && client.exists() { vec![marker, client] } else { vec![marker] };
-        let locks = names.iter().map(|name| lock_within(patience, name, access)).collect::<Result<_, _>>()?;
+        let mut locks = vec![Self::lock_store(folder, &marker, patience, access, was_ours)?];
+        // A client makes the table of its own runs in the end, with the folder to itself.
+        if access != Access::Point && client.exists() {
+            locks.push(lock_within(patience, &client, access)?);
+        }
+        let runs = folder.join("runs");
         fs::create_dir_all(&runs).map_err(|error| StoreError::at(&runs, error))?;
         let claims = match access {
-            Access::Whole => None,
-            Access::Point => Some(Claims::open(folder).map_err(|error| StoreError::at(folder, error))?),
+            Access::Alone => None,
+            Access::Whole | Access::Point => Some(Claims::open(folder).map_err(|error| StoreError::at(folder, error))?),
         };
-        let store = Self { folder: folder.to_owned(), _locks: locks, claims };
+        let table = table_mark(folder);
+        Ok(Self { folder: folder.to_owned(), _locks: locks, claims, table })
+    }
+
+    /// Locks the marker of a store. With the folder to itself, the process first removes what killed ones have left there.
+    fn lock_store(folder: &Path, marker: &Path, patience: Duration, access: Access, was_ours: bool) -> Result<File, StoreError> {
         // The marker comes first: where there was none, nobody has left anything.
-        if access == Access::Whole && was_ours {
-            store.remove_left_overs()?;
+        if access == Access::Point || !was_ours {
+            return lock_within(patience, marker, access);
         }
-        Ok(store)
+        match lock_within(if access == Access::Alone { patience } else { Duration::ZERO }, marker, Access::Alone) {
+            Ok(lock) => {
+                remove_left_overs(folder)?;
+                if access == Access::Alone {
+                    return Ok(lock);
+                }
+            }
+            Err(StoreError::Locked { .. }) if access == Access::Whole => {}
+            Err(error) => return Err(error),
+        }
+        // The lock above is given back first: this opens the file anew.
+        lock_within(patience.max(SHARING), marker, access)
     }
 
     /// The folder.
@@ -202,23 +253,6 @@ impl Store {
     /// Another process has it.
     pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, Claimed> {
         self.claims.as_ref().map(|claims| claims.claim(key).ok_or(Claimed)).transpose()
-    }
-
-    /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
-    fn remove_left_overs(&self) -> Result<(), StoreError> {
-        for folder in [self.folder.clone(), self.folder.join("runs"), self.folder.join("failed"), self.folder.join(NETWORKS)] {
-            if !folder.exists() {
-                continue;
-            }
-            for entry in fs::read_dir(&folder).map_err(|error| StoreError::at(&folder, error))? {
-                let entry = entry.map_err(|error| StoreError::at(&folder, error))?;
-                let name = entry.file_name();
-                if name.to_str().is_some_and(is_temporary) {
-                    fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn row_path(&self, key: &str) -> PathBuf {
@@ -256,7 +290,11 @@ impl Store {
             Err(problem) => problem,
         };
         let aside = path.with_extension("json.damaged");
-        fs::rename(&path, &aside).map_err(|error| StoreError::at(&path, error))?;
+        match fs::rename(&path, &aside) {
+            // Another process has set it aside.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            renamed => renamed.map_err(|error| StoreError::at(&path, error))?,
+        }
         let name = aside.file_name().unwrap_or_default().to_string_lossy();
         Ok(Found::SetAside(format!("{}: {problem}; it was set aside as `{name}`, and the run is computed again", path.display())))
     }
@@ -399,26 +437,90 @@ impl Store {
         write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
     }
 
-    /// Writes the table: `runs.json`, with the experiment file, and `runs.csv`. The file is given, not read from the folder: its copy
-    /// there has no checksum.
+    /// Keeps the experiment as it is run.
     ///
     /// # Errors
     /// As [`Store::keep`].
-    pub fn keep_table(&self, rows: &[RunRow], input: Option<&str>) -> Result<(), StoreError> {
-        let tables: [(PathBuf, WriteTable); 2] = [
-            (self.folder.join("runs.json"), |rows, input, file| write_table(rows, input, file)),
-            (self.folder.join("runs.csv"), |rows, _, file| write_csv(rows, file)),
-        ];
-        write_with(&tables, Flush::after(rows.iter().map(seconds).sum()), |file, write| {
+    pub(crate) fn keep_effective(&self, text: &str) -> Result<(), StoreError> {
+        let path = self.folder.join(EFFECTIVE);
+        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+            return Ok(());
+        }
+        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
+    }
+
+    /// Keeps a file that an experiment names, under a name that tells its content. `write` gives the content.
+    ///
+    /// # Errors
+    /// As [`Store::keep`], and what `write` says.
+    pub(crate) fn keep_file(&self, name: &str, mut write: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), StoreError> {
+        let folder = self.folder.join(FILES);
+        let path = folder.join(name);
+        if path.is_file() {
+            return Ok(());
+        }
+        fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
+        write_with(&[(path, ())], Flush::Later, |file, ()| {
             let mut file = BufWriter::new(file);
-            write(rows, input, &mut file)?;
+            write(&mut file)?;
+            file.flush()
+        })
+    }
+
+    /// Writes the table: `runs.json`, with the experiments, and `runs.csv`. Where the rows belong to what the folder's table holds
+    /// ([`Table::joined`]), or where another process has written a table since the store was opened, they join those.
+    ///
+    /// # Errors
+    /// As [`Store::keep`].
+    pub(crate) fn keep_table(&self, table: &Table) -> Result<(), StoreError> {
+        let lock = self.folder.join(TABLE_LOCK);
+        let _lock = lock_within(TABLE_PATIENCE, &lock, Access::Alone)?;
+        let is_newer = table_mark(&self.folder) != self.table;
+        let known = fs::read(self.folder.join(TABLE)).ok().and_then(|bytes| read_table(&bytes).ok());
+        let joined = known.filter(|known| is_newer || table.belongs_to(known)).map(|known| table.joined(known));
+        let table = joined.as_ref().unwrap_or(table);
+        let tables: [(PathBuf, WriteTable); 2] = [
+            (self.folder.join(TABLE), |table, file| write_table(table, file)),
+            (self.folder.join("runs.csv"), |table, file| write_csv(&table.runs, file)),
+        ];
+        write_with(&tables, Flush::after(table.runs.iter().map(seconds).sum()), |file, write| {
+            let mut file = BufWriter::new(file);
+            write(table, &mut file)?;
             file.flush()
         })
     }
 }
 
-/// Writes the table in one of its forms: rows, the experiment file.
-type WriteTable = fn(&[RunRow], Option<&str>, &mut BufWriter<&mut File>) -> io::Result<()>;
+/// Writes the table in one of its forms.
+type WriteTable = fn(&Table, &mut BufWriter<&mut File>) -> io::Result<()>;
+
+/// For how long a process that shares the folder waits for one that has it to itself: that one only cleans up or makes a table.
+const SHARING: Duration = Duration::from_secs(5);
+
+/// For how long the table is waited for, which another process writes.
+const TABLE_PATIENCE: Duration = Duration::from_secs(60);
+
+fn table_mark(folder: &Path) -> Option<TableMark> {
+    let about = fs::metadata(folder.join(TABLE)).ok()?;
+    Some((about.ino(), about.len(), about.modified().ok()?))
+}
+
+/// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
+fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
+    for folder in [folder.to_owned(), folder.join("runs"), folder.join("failed"), folder.join(NETWORKS), folder.join(FILES)] {
+        if !folder.exists() {
+            continue;
+        }
+        for entry in fs::read_dir(&folder).map_err(|error| StoreError::at(&folder, error))? {
+            let entry = entry.map_err(|error| StoreError::at(&folder, error))?;
+            let name = entry.file_name();
+            if name.to_str().is_some_and(is_temporary) {
+                fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
+            }
+        }
+    }
+    Ok(())
+}
 
 /// The checksums of a row's vectors by name.
 const VECTOR_CHECKSUMS: &str = "vector_checksums";
@@ -428,13 +530,14 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Locks a file of a store; where other processes hold it, tries again for so long.
 fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, StoreError> {
-    let file = File::options().create(true).truncate(false).write(true).read(true).open(path);
+    refuse_link(path)?;
+    let file = File::options().create(true).truncate(false).write(true).read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = file.map_err(|error| StoreError::at(path, error))?;
     let begin = Instant::now();
     loop {
         let locked = match access {
-            Access::Whole => file.try_lock(),
-            Access::Point => file.try_lock_shared(),
+            Access::Alone => file.try_lock(),
+            Access::Whole | Access::Point => file.try_lock_shared(),
         };
         match locked {
             Err(TryLockError::WouldBlock) if begin.elapsed() < patience => std::thread::sleep(LOOK),
@@ -444,6 +547,52 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
             _ => return Ok(file),
         }
     }
+}
+
+/// Is this a folder within a store?
+fn is_part(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part))
+}
+
+/// Refuses to write into or through a symbolic link.
+fn refuse_link(path: &Path) -> Result<(), StoreError> {
+    match path.symlink_metadata() {
+        Ok(about) if about.is_symlink() => Err(StoreError::Link { path: path.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Is this a folder of results?
+pub(crate) fn is_store(folder: &Path) -> bool {
+    folder.join(MARKER).is_file()
+}
+
+/// The files of a store that tell of its experiment and of its results, the marker among them, by their places in its folder; no links, and
+/// nothing that is half written or damaged.
+///
+/// # Errors
+/// The operating system refuses.
+pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
+    let is_kept = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_file());
+    let own = [MARKER, EFFECTIVE, "input.toml", TABLE, "runs.csv", PLAN];
+    let mut files: Vec<String> = own.iter().filter(|name| is_kept(&folder.join(name))).map(|name| (*name).to_owned()).collect();
+    for part in PARTS {
+        let within = folder.join(part);
+        if !within.is_dir() || refuse_link(&within).is_err() {
+            continue;
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&within).map_err(|error| StoreError::at(&within, error))? {
+            let entry = entry.map_err(|error| StoreError::at(&within, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_kept(&entry.path()) && !name.starts_with('.') && !name.ends_with(".damaged") {
+                names.push(format!("{part}/{name}"));
+            }
+        }
+        names.sort();
+        files.extend(names);
+    }
+    Ok(files)
 }
 
 /// Ends the names of files that are being written.
@@ -520,7 +669,11 @@ fn write_with<C>(files: &[(PathBuf, C)], flush: Flush, mut write: impl FnMut(&mu
 fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush, write: WriteContent<'_, C>) -> Result<(), StoreError> {
     let mut written = Vec::new();
     for ((path, content), temporary) in files.iter().zip(temporaries) {
-        let mut file = File::create(temporary).map_err(|error| StoreError::at(path, error))?;
+        // The folder may have become a link since it was looked at. The user may give the store itself as one.
+        path.parent().filter(|folder| is_part(folder)).map_or(Ok(()), refuse_link)?;
+        // A new file: one of this name, or a link, is what a killed process or somebody else has left.
+        let _ = fs::remove_file(temporary);
+        let mut file = File::create_new(temporary).map_err(|error| StoreError::at(path, error))?;
         write(&mut file, content).map_err(|error| StoreError::at(path, error))?;
         written.push((path, file));
     }
@@ -662,15 +815,46 @@ mod tests {
     }
 
     #[test]
-    fn a_second_process_is_refused_and_points_may_share() {
+    fn processes_compute_beside_each_other_and_one_that_reads_has_the_store_to_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let first = store(folder.path());
-        let message = Store::open(folder.path(), Access::Whole).unwrap_err().to_string();
+        let computing = [Access::Whole, Access::Whole, Access::Point].map(|access| Store::open(folder.path(), access).unwrap());
+        let claim = computing[0].claim(KEY).unwrap();
+        assert!(computing[1].claim(KEY).is_err() && computing[2].claim(KEY).is_err(), "two processes would compute one run");
+        let message = Store::open(folder.path(), Access::Alone).unwrap_err().to_string();
         assert!(message.contains("another kasuri process") && message.contains(folder.path().to_str().unwrap()), "{message}");
-        assert!(matches!(Store::open(folder.path(), Access::Point), Err(StoreError::Locked { .. })));
-        drop(first);
-        let _points = [(); 2].map(|()| Store::open(folder.path(), Access::Point).unwrap());
-        assert!(matches!(Store::open(folder.path(), Access::Whole), Err(StoreError::Locked { .. })));
+        drop(claim);
+        drop(computing);
+        let _alone = Store::open(folder.path(), Access::Alone).unwrap();
+    }
+
+    /// Two processes write their tables one after the other, in either order, and with other settings of one file: all rows stay.
+    #[test]
+    fn a_table_loses_no_row_of_a_process_beside_it_or_of_other_settings() {
+        let of = |key: &str, text: &str, is_changed| {
+            let mut row = row();
+            row.set("key", key);
+            Table { runs: vec![row], input: Some(text.to_owned()), origin: Some("file".to_owned()), is_changed, ..Table::default() }
+        };
+        let keys = |folder: &Path| {
+            let table = read_table(&fs::read(folder.join(TABLE)).unwrap()).unwrap();
+            let lines = fs::read_to_string(folder.join("runs.csv")).unwrap().lines().count();
+            assert_eq!(lines, 1 + table.runs.len());
+            (table.runs.iter().map(|row| row.key().to_owned()).collect::<Vec<_>>(), table.all_experiments().join(" "))
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let beside = [(); 2].map(|()| store(folder.path()));
+        beside[1].keep_table(&of("b", "2", false)).unwrap();
+        beside[0].keep_table(&of("a", "1", false)).unwrap();
+        assert_eq!(keys(folder.path()), (vec!["b".to_owned(), "a".to_owned()], "2 1".to_owned()));
+        drop(beside);
+        store(folder.path()).keep_table(&of("c", "3", true)).unwrap();
+        store(folder.path()).keep_table(&of("a", "4", true)).unwrap();
+        assert_eq!(keys(folder.path()), (["b", "a", "c"].map(str::to_owned).to_vec(), "2 1 3 4".to_owned()));
+        // The file as it is, or another one, begins anew.
+        store(folder.path()).keep_table(&of("d", "5", false)).unwrap();
+        assert_eq!(keys(folder.path()), (vec!["d".to_owned()], "5".to_owned()));
+        store(folder.path()).keep_table(&Table { origin: Some("other".to_owned()), ..of("e", "6", true) }).unwrap();
+        assert_eq!(keys(folder.path()), (vec!["e".to_owned()], "6".to_owned()));
     }
 
     #[test]
@@ -690,12 +874,50 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let point = Store::open(folder.path(), Access::Point).unwrap();
         let waiting = std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| Store::open_within(Duration::from_secs(60), folder.path(), Access::Whole));
+            let waiting = scope.spawn(|| Store::open_within(Duration::from_secs(60), folder.path(), Access::Alone));
             std::thread::sleep(Duration::from_millis(100));
             drop(point);
             waiting.join().unwrap()
         });
         assert!(waiting.is_ok(), "{waiting:?}");
+    }
+
+    /// Whatever within the folder is a link to elsewhere, nothing is written there; the folder itself may be one.
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        use std::os::unix::fs::symlink;
+        for name in
+            [MARKER, "runs", "failed", NETWORKS, FILES, ".kasuri-claims", TABLE_LOCK, "runs/00ff.json", TABLE, EFFECTIVE, "input.toml"]
+        {
+            let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let out = folder.path().join("link");
+            fs::create_dir(folder.path().join("out")).unwrap();
+            symlink(folder.path().join("out"), &out).unwrap();
+            drop(store(&out));
+            let (path, target) = (out.join(name), elsewhere.path().join("target"));
+            let is_folder = path.is_dir() || PARTS.contains(&name);
+            let _ = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            if is_folder {
+                fs::create_dir(&target).unwrap()
+            } else {
+                fs::write(&target, "mine").unwrap()
+            }
+            symlink(&target, &path).unwrap();
+            let written = Store::open(&out, Access::Whole).and_then(|store| {
+                store.keep(&row(), &[])?;
+                store.keep_failure("00fe", &Failure { message: "x".to_owned(), refused: false })?;
+                store.keep_network("n", "{}")?;
+                store.keep_file("f", |out| out.write_all(b"x"))?;
+                store.keep_effective("x")?;
+                store.keep_input("x")?;
+                store.keep_table(&Table::default())
+            });
+            let untouched = if is_folder { fs::read_dir(&target).unwrap().count() == 0 } else { fs::read(&target).unwrap() == b"mine" };
+            assert!(untouched, "{name}: {written:?}");
+            // A file is replaced by a new one; what cannot be is refused.
+            let is_replaced = path.symlink_metadata().unwrap().is_file();
+            assert!(is_replaced || matches!(written, Err(StoreError::Link { .. } | StoreError::Io { .. })), "{name}: {written:?}");
+        }
     }
 
     #[test]
@@ -767,12 +989,13 @@ mod tests {
     fn the_table_is_written_as_json_and_csv() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path());
-        store.keep_table(&[row(), row()], Some("title = \"x\"\n")).unwrap();
+        let table = Table { runs: vec![row(), row()], input: Some("title = \"x\"\n".to_owned()), ..Table::default() };
+        store.keep_table(&table).unwrap();
         store.keep_input("title = \"x\"\n").unwrap();
         let json: Value = serde_json::from_slice(&fs::read(folder.path().join("runs.json")).unwrap()).unwrap();
         assert_eq!(json["runs"].as_array().unwrap().len(), 2);
         assert_eq!(json["input"], "title = \"x\"\n");
         assert_eq!(fs::read_to_string(folder.path().join("runs.csv")).unwrap().lines().count(), 3);
-        assert_eq!(names(folder.path()), [".kasuri", "input.toml", "runs", "runs.csv", "runs.json"]);
+        assert_eq!(names(folder.path()), [".kasuri", ".kasuri-claims", ".kasuri-table", "input.toml", "runs", "runs.csv", "runs.json"]);
     }
 }

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +81,8 @@ class Slurm:
         import distributed
         from dask.utils import parse_bytes
 
+        _check_names(out, self)
+
         processes = self.processes or self.cores
         mebibytes = parse_bytes(self.memory) / 2**20 / processes
         # A worker of several processes is a job each in Dask's eyes; memory is watched by the tasks, and by Slurm.
@@ -103,6 +106,15 @@ class Slurm:
             cluster.scale(jobs=self.jobs or 2)
             with distributed.Client(cluster) as client:
                 yield client
+
+
+def _check_names(out: Path, site: Slurm) -> None:
+    """Refuse names with control characters: what follows a line break in a directive would be a command of the job."""
+    names = {"--out": str(out), **{key: value for key, value in vars(site).items() if isinstance(value, str)}}
+    names |= {f"directives[{number}]": line for number, line in enumerate(site.directives)}
+    for key, name in names.items():
+        if any(unicodedata.category(letter) == "Cc" for letter in name):
+            raise ConfigError(f"{key}: {name!r} has a line break or another control character, which would begin a command of the job")
 
 
 def _check(script: str) -> None:

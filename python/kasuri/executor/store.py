@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from kasuri.errors import ResultsError
 
 #: The file that one client of a folder locks; workers, who lock the store itself, do not mind.
 LOCK = ".kasuri-client"
+
+#: The names of files that runs leave.
+OWN_NAME = re.compile(r"(runs|networks|failed)/[0-9A-Za-z][0-9A-Za-z._-]*")
 
 
 @contextmanager
@@ -62,14 +66,21 @@ def write(out: Path, files: Mapping[str, bytes]) -> None:
     ------
     OSError
         The disk is full, or the system refuses.
+    ResultsError
+        A name is none of the run store.
     """
     renames = []
     for number, (name, content) in enumerate(sorted(files.items(), key=lambda item: _is_row(item[0]))):
         path = out / name
+        if not OWN_NAME.fullmatch(name):
+            raise ResultsError(f"a worker returns a file named {name!r}, which no run has")
+        if path.parent.is_symlink():
+            raise ResultsError(f"{path.parent}: is a link to another place, and results are written only inside their folder; remove it")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{number}.kasuri-tmp")
         try:
-            with temporary.open("wb") as file:
+            temporary.unlink(missing_ok=True)
+            with temporary.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

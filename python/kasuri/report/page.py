@@ -55,6 +55,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
         networks=maps.networks(results, built),
         utilisation=maps.utilisation(results, built),
         table=sections.table(results),
+        missing=sections.missing(results),
         input_text=results.input_text,
         meanings=sections.STATUS_MEANINGS,
         not_modelled=sorted({key for row in results for key in row.get("not_modelled") or []}),
@@ -107,14 +108,18 @@ def versions(results: Results | None = None) -> list[tuple[str, str]]:
     """Give what made the results and the page."""
     import matplotlib
 
-    made = sorted({str(row.get("kasuri_version")) for row in results or []} - {"None"})
+    made = sorted({_version(row.get("kasuri_version"), row.get("kasuri_commit")) for row in results or [] if row.get("kasuri_version")})
     lines = [("Kasuri, the runs", ", ".join(made))] if made else []
     return [
         *lines,
-        ("Kasuri, this page", _kasuri.__version__),
+        ("Kasuri, this page", _version(_kasuri.__version__, _kasuri.__commit__)),
         ("Python", platform.python_version()),
         ("Matplotlib", matplotlib.__version__),
     ]
+
+
+def _version(version: object, commit: object) -> str:
+    return f"{version} (commit {commit})" if commit else str(version)
 
 
 def render(template: str, *, home: str = "kasuri.report", **values: Any) -> str:
@@ -137,6 +142,8 @@ def replace(path: Path, text: str) -> Path:
     """Write beside and rename into place: whoever reads sees the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.part")
+    # One that was left there, or a link.
+    beside.unlink(missing_ok=True)
     beside.write_text(text)
     beside.replace(path)
     return path

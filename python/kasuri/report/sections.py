@@ -12,6 +12,7 @@ import numpy as np
 
 from kasuri import _columns
 from kasuri._columns import shown
+from kasuri.errors import ResultsError
 from kasuri.plot import style
 from kasuri.plot.asked import drawings, is_closed
 from kasuri.plot.spots import SEEDS, State, is_latency, is_missing, state, value_of
@@ -23,8 +24,8 @@ from kasuri.results import Results
 STATUS_MEANINGS = {
     "converged": "The mean latency is known to the asked precision (half-width of its 95 % confidence interval).",
     "completed": "The closed workload was delivered to the last flit, or the fixed number of cycles was run.",
-    "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency measured here grows "
-    "with the length of the run and is no property of the network. The accepted throughput is.",
+    "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency would grow "
+    "with the length of the run and is no property of the network, so none is given. The accepted throughput is.",
     "max_cycles": "The run reached measure.max_cycles before the precision was reached. Its numbers are estimates.",
     "deadlock": "Nothing moves any more: packets wait for each other in a cycle, or programs for what nobody will send.",
     "failed": "The run could not be done; the message says why.",
@@ -37,7 +38,6 @@ MAIN_ANSWERS = (
     "offered_load",
     "accepted_throughput_mean",
     "packet_latency_mean",
-    "packet_latency_ci95",
     "packet_latency_p99",
     "network_latency_mean",
     "hops_mean",
@@ -87,6 +87,19 @@ def status_counts(results: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]
     found = [str(row.get("status")) for row in results]
     known = [status for status in STATUS_MEANINGS if status in found]
     return [(status, found.count(status)) for status in [*known, *sorted(set(found) - set(known))]]
+
+
+def missing(results: Results) -> dict[str, Any] | None:
+    """Tell which runs of the experiment are not there: by the keys that tell them apart from the others; nothing where all are."""
+    try:
+        runs = results.missing
+    except ResultsError as error:
+        return {"count": 0, "problem": str(error), "lines": [], "left_out": 0, "swept": []}
+    if not runs:
+        return None
+    both = Results([*runs, *results])
+    lines = [[shown(run.get(key)) for key in both.varying] for run in runs[:MAX_LINES]]
+    return {"count": len(runs), "problem": "", "lines": lines, "left_out": max(0, len(runs) - MAX_LINES), "swept": both.varying}
 
 
 def at_a_glance(results: Results) -> dict[str, Any] | None:
@@ -178,7 +191,7 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
     if is_latency(name) and state(row) == State.SATURATED:
         return shown(None)
     number = _columns.number(row.get(name))
-    return _columns.time_shown(number) if _is_time(name) and not math.isnan(number) else shown(row.get(name))
+    return _columns.time_shown(number) if _is_time(name) and not math.isnan(number) else _columns.cell(row, name)
 
 
 def deadlocks(results: Results) -> list[tuple[str, str, list[str]]]:

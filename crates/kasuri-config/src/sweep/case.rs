@@ -81,7 +81,7 @@ impl Document {
             }
             let section = key.split('.').next().unwrap_or_default();
             let problem = match section {
-                "sweep" | "plot" => Some(format!("[{section}] itself cannot be swept")),
+                "sweep" | "plot" | "record" => Some(format!("[{section}] itself cannot be swept")),
                 _ => self.section_problem(section),
             };
             if let Some(problem) = problem {

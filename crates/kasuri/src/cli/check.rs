@@ -43,7 +43,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let (document, _) = read_experiment(&self.file, &self.set)?;
-        let files = FolderFiles::beside(&self.file);
+        let files = FolderFiles::beside(&self.file).with_copies_of(&document)?;
         if self.points {
             return list_points(&Plan::prepare(&document, &files)?, out);
         }

@@ -11,6 +11,7 @@ mod fabric;
 mod identity;
 mod list;
 mod output;
+mod pack;
 mod python;
 mod report;
 mod reproduce;
@@ -24,6 +25,7 @@ mod uec;
 
 use crate::exhaustion;
 use crate::input::InputError;
+use crate::version::VERSION;
 use clap::{Parser, Subcommand};
 use kasuri_config::{ConfigError, ConfigErrors, printable};
 use std::ffi::OsString;
@@ -33,7 +35,7 @@ use std::process::ExitCode;
 
 /// Designs, simulates and schedules the interconnection network of a parallel computer.
 #[derive(Debug, Parser)]
-#[command(name = "kasuri", version, max_term_width = 100, propagate_version = false)]
+#[command(name = "kasuri", version = VERSION, max_term_width = 100, propagate_version = false)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -49,6 +51,8 @@ enum Command {
     Check(check::Check),
     /// Makes the table of runs that were computed in parts, and says which are missing
     Collect(collect::Collect),
+    /// Makes an archive of a folder of results, which `kasuri run` runs again anywhere
+    Pack(pack::Pack),
     /// Lists the names that an experiment file may use
     List(list::List),
     /// Explains a key or a section of the experiment file: meaning, values, default
@@ -87,6 +91,7 @@ impl Command {
             Self::Run(command) => command.run(out),
             Self::Check(command) => command.run(out),
             Self::Collect(command) => command.run(out),
+            Self::Pack(command) => command.run(out),
             Self::List(command) => command.run(out),
             Self::Explain(command) => command.run(out),
             Self::Topology(command) => command.run(out),

@@ -1,13 +1,15 @@
 //! `kasuri run`: computes the runs of an experiment that are not in its folder of results yet: here, a part of them, or elsewhere.
 
 use super::python::Python;
-use super::running::{Format, Running, say};
+use super::running::{Format, Running, Texts, say};
 use super::slurm::{self, Job, Site};
 use super::{Exit, Failure};
+use crate::archive::{Archive, is_archive};
 use crate::estimate::Costs;
-use crate::input::{FolderFiles, read_experiment, read_text};
+use crate::input::{FolderFiles, KNOWN, read_experiment, read_text};
 use crate::listing::{Listing, Shard, check_version, keys_and_numbers};
 use crate::plan::{Plan, RunError};
+use crate::results::RunRow;
 use crate::store::{Access, Found, Store};
 use clap::Args;
 use kasuri_config::Document;
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// The experiment file
+    /// The experiment file, or an archive that `kasuri pack` made
     file: PathBuf,
     /// Sets a key of the file, for example traffic.load=0.3
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -78,14 +80,17 @@ impl Run {
         if let Some(owner) = self.owned_by {
             end_with(owner)?;
         }
+        if is_archive(&self.file) {
+            return self.run_archive(out);
+        }
         let (document, text) = read_experiment(&self.file, &self.set)?;
-        let files = FolderFiles::beside(&self.file);
+        let files = FolderFiles::beside(&self.file).with_copies_of(&document)?;
         let part = &self.part;
         if part.plan || part.missing || part.slurm_script {
             return self.list(&document, &files, text, out);
         }
         if let Some(shard) = part.shard {
-            let listing = Listing::of(&document, &files, &Costs::default())?.with_input(&text);
+            let listing = Listing::of(&document, &files, &Costs::default())?;
             listing.keep(&self.open(&text)?)?;
             let plan = Plan::prepare_some(&document, &files, &listing.shard(shard))?;
             return self.running.run_plan(&plan, &self.name(), text, out);
@@ -102,9 +107,42 @@ impl Run {
         }
     }
 
+    /// Runs what is in an archive of `kasuri pack` again, and compares the rows with those in it.
+    fn run_archive(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let part = &self.part;
+        let is_part = part.point.is_some() || part.shard.is_some() || part.points_from.is_some();
+        if is_part || part.plan || part.missing || part.slurm_script || !self.set.is_empty() || self.executor != LOCAL {
+            let problem =
+                "is an archive, which is run as a whole and as it is; for other options unpack it (tar xf) and run its effective.toml";
+            return Err(Failure::Input(format!("{}: {problem}", self.file.display())));
+        }
+        let archive = Archive::read(&self.file)?;
+        say(&archive.other_version().into_iter().collect::<Vec<_>>());
+        let folder = self.out();
+        archive.unpack_files(&Store::open(&folder, Access::Point).map_err(RunError::from)?)?;
+        let (mut rows, mut exit) = (Vec::new(), 0);
+        for text in &archive.experiments {
+            let document = Document::parse_for(*KNOWN, &format!("{}: effective.toml", self.file.display()), text)?;
+            let files = FolderFiles::new(&folder).with_copies_of(&document)?;
+            let texts = Texts { input: text.clone(), origin: Some(archive.experiments.concat()), joins: archive.experiments.len() > 1 };
+            let summary = self.running.compute(&document, &files, &self.name(), texts, None)?;
+            exit = exit.max(summary.exit_status());
+            if summary.interrupted.is_some() {
+                return Ok(Exit(exit));
+            }
+            rows.retain(|row: &RunRow| summary.rows.iter().all(|new| new.key() != row.key()));
+            rows.extend(summary.rows);
+        }
+        self.running.print(&rows, &self.name(), out)?;
+        let (lines, is_same) = archive.compare(&rows);
+        say(&lines);
+        Ok(Exit(exit.max(u8::from(!is_same))))
+    }
+
     /// The name of the folder of results, where none is given.
     fn name(&self) -> String {
-        self.file.file_stem().map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned())
+        let stem = self.file.file_stem().map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned());
+        stem.strip_suffix(".tar").map_or(stem.clone(), str::to_owned)
     }
 
     fn out(&self) -> PathBuf {
@@ -121,7 +159,7 @@ impl Run {
     /// Lists the runs, or prints the script of a job array for them.
     fn list(&self, document: &Document, files: &FolderFiles, text: String, out: &mut dyn Write) -> Result<Exit, Failure> {
         let costs = Costs::of_this_machine();
-        let listing = Listing::of(document, files, &costs)?.with_input(&text);
+        let listing = Listing::of(document, files, &costs)?;
         let store = self.open(&text)?;
         listing.keep(&store)?;
         if self.part.slurm_script {
@@ -162,7 +200,7 @@ impl Run {
         }
         let jobs = self.running.jobs.map_or_else(|| slurm::jobs(&listing.total(costs), &site), u32::from);
         let job = Job { name: &self.name(), out: &results, folder: &folder, command: &command, jobs };
-        write!(out, "{}", slurm::script(&site, &job))?;
+        write!(out, "{}", slurm::script(&site, &job)?)?;
         Ok(Exit::DONE)
     }
 

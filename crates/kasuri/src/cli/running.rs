@@ -46,6 +46,23 @@ pub(super) struct Running {
     timeline: Option<PathBuf>,
 }
 
+/// The texts of an experiment that its folder of results keeps.
+#[derive(Clone, Debug)]
+pub(super) struct Texts {
+    /// The experiment file as read.
+    pub(super) input: String,
+    /// What experiments have in common whose runs share a table, where that is another text.
+    pub(super) origin: Option<String>,
+    /// Do the rows join those of the same origin?
+    pub(super) joins: bool,
+}
+
+impl From<String> for Texts {
+    fn from(input: String) -> Self {
+        Self { input, origin: None, joins: false }
+    }
+}
+
 /// A number of threads, or none where the program chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Threads(Option<usize>);
@@ -109,21 +126,22 @@ impl Running {
         self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))
     }
 
-    /// Computes what is missing of an experiment. `name` names the folder for results where none is given, `input` is the text
-    /// that is kept there.
+    /// Computes what is missing of an experiment. `name` names the folder for results where none is given, `input` is what
+    /// is kept there of its text.
     pub(super) fn compute(
         &self,
         document: &Document,
         files: &(dyn Files + Sync),
         name: &str,
-        input: String,
+        input: impl Into<Texts>,
         point: Option<&str>,
     ) -> Result<Summary, Failure> {
         self.compute_plan(&Plan::prepare(document, files)?, name, input, point)
     }
 
     /// As [`Running::compute`], of runs that are checked already.
-    fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: String, point: Option<&str>) -> Result<Summary, Failure> {
+    fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: impl Into<Texts>, point: Option<&str>) -> Result<Summary, Failure> {
+        let Texts { input, origin, joins } = input.into();
         let options = RunOptions {
             jobs: self.jobs.map(usize::from),
             threads: self.threads.count(),
@@ -134,6 +152,8 @@ impl Running {
             tally: Tally::default(),
             stop: Stop::on_signals().map_err(|error| Failure::Other(format!("signals cannot be awaited: {error}")))?,
             input: Some(input),
+            origin,
+            joins,
             costs: Costs::of_this_machine(),
         };
         if let Some(file) = &self.timeline {
@@ -154,7 +174,7 @@ impl Running {
         document: &Document,
         files: &(dyn Files + Sync),
         name: &str,
-        input: String,
+        input: impl Into<Texts>,
         point: Option<&str>,
         out: &mut dyn Write,
     ) -> Result<Exit, Failure> {
@@ -163,8 +183,13 @@ impl Running {
         Ok(Exit(summary.exit_status()))
     }
 
+    /// Prints rows in the form asked for; `name` names the folder of results where none is given.
+    pub(super) fn print(&self, rows: &[RunRow], name: &str, out: &mut dyn Write) -> Result<(), Failure> {
+        print(rows, Some(&self.out_folder(name)), self.format, out)
+    }
+
     /// As [`Running::run`], of runs that are checked already.
-    pub(super) fn run_plan(&self, plan: &Plan<'_>, name: &str, input: String, out: &mut dyn Write) -> Result<Exit, Failure> {
+    pub(super) fn run_plan(&self, plan: &Plan<'_>, name: &str, input: impl Into<Texts>, out: &mut dyn Write) -> Result<Exit, Failure> {
         let summary = self.compute_plan(plan, name, input, None)?;
         print(&summary.rows, Some(&self.out_folder(name)), self.format, out)?;
         Ok(Exit(summary.exit_status()))
@@ -264,9 +289,11 @@ fn of_formulas(row: &RunRow) -> bool {
     KNOWN.engine(row.text("engine")).is_some_and(|engine| engine.method() == Method::Formulas)
 }
 
-/// A value of a row as people read it.
+/// A value of a row as people read it; with the half-width of its 95 % confidence interval, where that is known.
 fn shown(row: &RunRow, name: &str) -> String {
-    row.number(name).map_or_else(|| text(row.get(name)), number)
+    let value = row.number(name).map_or_else(|| text(row.get(name)), number);
+    let half_width = name.strip_suffix("_mean").and_then(|name| row.number(&format!("{name}_ci95")));
+    half_width.map_or(value.clone(), |half_width| format!("{value} ± {}", number(half_width)))
 }
 
 /// A value that is no number: names without quotes, lists and tables as in the experiment file.

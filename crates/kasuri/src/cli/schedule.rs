@@ -112,7 +112,7 @@ fn parse_terminals(text: &str) -> Result<Terminals, String> {
 impl Schedule {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let (document, _) = read_experiment(&self.network, &self.set)?;
-        let files = FolderFiles::beside(&self.network);
+        let files = FolderFiles::beside(&self.network).with_copies_of(&document)?;
         let point = &document.sweep()?.point(0)?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;

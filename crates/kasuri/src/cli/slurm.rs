@@ -78,7 +78,7 @@ impl Site {
 }
 
 /// What one job of the array runs.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'a> {
     /// A name for people.
     pub(super) name: &'a str,
@@ -104,13 +104,27 @@ pub(super) fn jobs(total: &Total, site: &Site) -> u32 {
     jobs.clamp(1.0, MOST_JOBS.min(total.runs.max(1) as f64)) as u32
 }
 
+/// Refuses a name with which a line of the script would not end where it should: what follows would be a command of the job. Quotes do not help
+/// in comments, and directives are comments.
+fn check_line(line: &str) -> Result<(), Failure> {
+    if line.chars().any(char::is_control) {
+        let problem =
+            "a line of the script would hold a line break or another control character of a name, and what follows it would be run";
+        return Err(Failure::Input(format!(
+            "--slurm-script: {problem}: {line:?}; rename the file or folder, or correct the executor file"
+        )));
+    }
+    Ok(())
+}
+
 /// The script for `sbatch`.
-pub(super) fn script(site: &Site, job: &Job<'_>) -> String {
+///
+/// # Errors
+/// A name has a control character.
+pub(super) fn script(site: &Site, job: &Job<'_>) -> Result<String, Failure> {
     let mut text = String::from("#!/bin/bash\n");
-    let mut directive = |line: String| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "#SBATCH {line}");
-    };
+    let mut directives = Vec::new();
+    let mut directive = |line: String| directives.push(format!("#SBATCH {line}"));
     directive(format!("--job-name={}", quoted(job.name)));
     directive(format!("--array=1-{}", job.jobs));
     directive(format!("--cpus-per-task={}", site.cores));
@@ -127,21 +141,23 @@ pub(super) fn script(site: &Site, job: &Job<'_>) -> String {
     // A job whose node fails, or that makes room for another, starts again and finds what is finished.
     directive("--requeue".to_owned());
     directive("--open-mode=append".to_owned());
-    directive(format!("--output={}", quoted(&job.out.join("slurm-%A_%a.log").to_string_lossy())));
+    directive(format!("--output={}", quoted(&format!("{}/slurm-%A_%a.log", job.out.to_string_lossy().replace('%', "%%")))));
     site.directives.iter().for_each(|line| directive(line.clone()));
-    let environment: String = site.environment.iter().map(|line| format!("{line}\n")).collect();
     let command: Vec<String> = job.command.iter().map(|word| quoted(word)).collect();
+    let program = command.first().map_or("kasuri", String::as_str);
+    let collect = format!("#   {program} collect {}", quoted(&job.out.to_string_lossy()));
+    directives.iter().chain([&collect]).try_for_each(|line| check_line(line))?;
+    text.extend(directives.iter().map(|line| format!("{line}\n")));
+    let environment: String = site.environment.iter().map(|line| format!("{line}\n")).collect();
     let _ = write!(
         text,
-        "\n# Each job computes the runs of its part that the folder does not hold. When all have ended:\n#   {} collect {}\n\
+        "\n# Each job computes the runs of its part that the folder does not hold. When all have ended:\n{collect}\n\
          cd {}\n{environment}exec {} --shard \"$SLURM_ARRAY_TASK_ID/{}\" --jobs \"${{SLURM_CPUS_PER_TASK:-1}}\" --format csv >/dev/null\n",
-        command.first().map_or("kasuri", String::as_str),
-        quoted(&job.out.to_string_lossy()),
         quoted(&job.folder.to_string_lossy()),
         command.join(" "),
         job.jobs,
     );
-    text
+    Ok(text)
 }
 
 /// A word that a shell takes as it is.
@@ -164,7 +180,7 @@ mod tests {
         .unwrap();
         let command = ["kasuri", "run", "it's.toml"].map(str::to_owned);
         let job = Job { name: "mesh", out: Path::new("/o"), folder: Path::new("/my work"), command: &command, jobs: 7 };
-        let text = script(&site, &job);
+        let text = script(&site, &job).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         for expected in [
             "#SBATCH --array=1-7",
@@ -181,6 +197,30 @@ mod tests {
         }
         let last = r#"exec kasuri run 'it'\''s.toml' --shard "$SLURM_ARRAY_TASK_ID/7""#;
         assert!(lines.last().unwrap().starts_with(last), "{text}");
+    }
+
+    /// Whatever name holds a line break, or any other control character, no line of the script begins with what comes behind it.
+    #[test]
+    fn no_name_becomes_a_command() {
+        let site = |key: &str, value: &str| toml::from_str::<Site>(&format!("{key} = {value:?}")).unwrap();
+        let command = ["kasuri", "run", "x.toml"].map(str::to_owned);
+        let plain = Job { name: "mesh", out: Path::new("/o"), folder: Path::new("/work"), command: &command, jobs: 7 };
+        for evil in ["x\ntouch PWNED\n#", "x\rtouch PWNED", "x\u{85}touch PWNED", "x\u{1b}[2J"] {
+            let program = [evil.to_owned()];
+            let jobs = [Job { name: evil, ..plain }, Job { out: Path::new(evil), ..plain }, Job { command: &program, ..plain }];
+            let refused = |site: &Site, job: &Job<'_>| matches!(script(site, job), Err(Failure::Input(message)) if message.contains("control character"));
+            assert!(jobs.iter().all(|job| refused(&Site::default(), job)), "{evil:?}");
+            for key in ["queue", "account", "wall_time", "memory"] {
+                assert!(refused(&site(key, evil), &plain), "{key} = {evil:?}");
+            }
+        }
+        // In the command and the folder a shell takes it as a part of the word.
+        let command = ["kasuri", "x\ntouch PWNED"].map(str::to_owned);
+        let text = script(&Site::default(), &Job { command: &command, folder: Path::new("a\nb"), ..plain }).unwrap();
+        assert!(text.contains("'x\ntouch PWNED'") && text.contains("cd 'a\nb'"), "{text}");
+        // Slurm replaces what follows a per cent sign in the name of a log.
+        let text = script(&Site::default(), &Job { out: Path::new("/50%j"), ..plain }).unwrap();
+        assert!(text.contains("--output='/50%%j/slurm-%A_%a.log'"), "{text}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::snapshot::{self, Snapshot};
 use kasuri_config::{Built, Document, Known, Point, Study, Sweep};
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::topology::Files;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The key of a run: the name of its file in the store, as 32 hexadecimal digits.
@@ -57,7 +57,10 @@ pub(crate) struct Runs<'a> {
     files: Snapshot<'a>,
     built: Built,
     planned: Vec<Planned>,
-    named: BTreeSet<String>,
+    /// The files that the runs name, and the hashes of their contents.
+    named: BTreeMap<String, String>,
+    /// Columns of the table that no sweep varies.
+    shown: Vec<String>,
     /// Of the only run, where there is one and it names no file that may change: what its engine receives.
     only: Option<Study>,
 }
@@ -65,7 +68,7 @@ pub(crate) struct Runs<'a> {
 /// What one thread has checked.
 struct Checked {
     planned: Vec<Planned>,
-    named: Vec<String>,
+    named: BTreeMap<String, String>,
     last: Option<Study>,
 }
 
@@ -104,10 +107,21 @@ impl<'a> Runs<'a> {
     }
 
     fn new(known: Known<'a>, document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
-        Self { known, document, sweep, files, built: Built::default(), planned: Vec::new(), named: BTreeSet::new(), only: None }
+        Self {
+            known,
+            document,
+            sweep,
+            files,
+            built: Built::default(),
+            planned: Vec::new(),
+            named: BTreeMap::new(),
+            shown: Vec::new(),
+            only: None,
+        }
     }
 
     fn check(mut self, numbers: &[usize]) -> Result<Self, RunError> {
+        self.shown = self.document.shown_columns()?;
         let threads = if numbers.len() < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         let parts: Vec<_> = match threads {
             1 => vec![self.check_part(numbers)],
@@ -171,9 +185,17 @@ impl<'a> Runs<'a> {
         &self.planned
     }
 
-    /// The files that they name.
-    pub(crate) fn named_files(&self) -> impl Iterator<Item = &str> {
-        self.named.iter().map(String::as_str)
+    /// The files that they name, and the hashes of their contents.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named.iter().map(|(name, hash)| (name.as_str(), hash.as_str()))
+    }
+
+    /// Reads a file that they name.
+    ///
+    /// # Errors
+    /// As [`Files::read_pieces`].
+    pub(crate) fn read_file(&self, name: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
+        self.files.read_pieces(name, take)
     }
 
     /// The values of a run.
@@ -189,7 +211,7 @@ impl<'a> Runs<'a> {
         let title = point.table.get("title").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
         let Facts { engine, seed, .. } = planned.facts;
         let engine = self.known.engines[usize::from(engine)].name();
-        RowHead { key: planned.key.to_string(), title, engine, seed, inputs: shown::inputs(point, &planned.facts) }
+        RowHead { key: planned.key.to_string(), title, engine, seed, inputs: shown::inputs(point, &planned.facts, &self.shown) }
     }
 
     /// Makes again what a run's engine receives.
@@ -209,7 +231,10 @@ impl<'a> Runs<'a> {
         // After the study, from what the files hold now: so this is what the study was made of.
         preparer.forget_files();
         if preparer.key(point, &study) != planned.key {
-            return Err(RunError::Changed { document: self.document.name().to_owned(), files: preparer.named_files().join(", ") });
+            return Err(RunError::Changed {
+                document: self.document.name().to_owned(),
+                files: preparer.named_files().into_keys().collect::<Vec<_>>().join(", "),
+            });
         }
         Ok(study)
     }

@@ -37,9 +37,9 @@ impl<'a> Preparer<'a> {
         Self { known, document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
     }
 
-    /// The files that the checked points name and that are there.
-    pub(crate) fn named_files(&self) -> Vec<String> {
-        self.hashes.iter().filter(|(_, hash)| !hash.is_empty()).map(|(name, _)| name.clone()).collect()
+    /// The files that the checked points name and that are there, with the hashes of their contents.
+    pub(crate) fn named_files(&self) -> BTreeMap<String, String> {
+        self.hashes.iter().filter(|(_, hash)| !hash.is_empty()).map(|(name, hash)| (name.clone(), hash.clone())).collect()
     }
 
     /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
@@ -354,13 +354,16 @@ fn hash_of(files: &dyn Files, name: &str) -> Option<String> {
     Some(hasher.finalize().to_hex().to_string())
 }
 
-/// The files that a table names: by convention the strings under keys `path`, and `trace` in `[workload]` and `[traffic]`.
+/// Keys whose values are names of files, by convention.
+const FILE_KEYS: [&str; 3] = ["path", "trace", "predictor_table"];
+
+/// The files that a table names: the strings under [`FILE_KEYS`].
 fn collect_paths(value: &toml::Value, paths: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {
             for (key, value) in table {
                 match value {
-                    toml::Value::String(path) if key == "path" || key == "trace" => paths.push(path.clone()),
+                    toml::Value::String(path) if FILE_KEYS.contains(&key.as_str()) => paths.push(path.clone()),
                     other => collect_paths(other, paths),
                 }
             }

@@ -276,7 +276,7 @@ impl<'a> RunExecutor<'a> {
         let Ok(mut study) = preparer.prepare(&changed) else { return Ok(None) };
         let most = efficiency::patience(completion).min(study.measure.max_cycles);
         (study.measure.max_cycles, study.scenario.max_cycles) = (most, most);
-        let tried = catch_unwind(AssertUnwindSafe(|| self.trial(study, engine, &Meter::begin())));
+        let tried = catch_unwind(AssertUnwindSafe(|| self.trial(study, engine, &Meter::begin(), None, &|_| {})));
         let trial = match tried {
             Ok(trial) => trial?,
             Err(payload) => return Err(Missing::Defect(panic_text(&*payload).to_owned())),
@@ -410,6 +410,9 @@ impl Trial {
         row.set("not_modelled", self.outcome.not_modelled.iter().cloned().chain(left_out).collect::<Vec<_>>());
         if let Some(users) = &scenario.users {
             row.set("users", crate::users::column(users, scenario, &self.outcome));
+        }
+        if self.outcome.status == Status::Saturated {
+            row.set_saturated();
         }
         if let Some(cycle_ns) = scenario.units.cycle_ns {
             row.set_nanoseconds(cycle_ns);

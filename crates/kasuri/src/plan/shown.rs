@@ -52,8 +52,8 @@ impl Facts {
     }
 }
 
-/// The columns of a run's input with their values: the keys that every row shows, then all that the sweep sets for some point.
-pub(super) fn inputs(point: &Point, facts: &Facts) -> Vec<(String, Value)> {
+/// The columns of a run's input with their values: the keys that every row shows, all that the sweep sets for some point, and `further` ones.
+pub(super) fn inputs(point: &Point, facts: &Facts, further: &[String]) -> Vec<(String, Value)> {
     let always: &[&str] = if at(&point.table, "traffic.trace").is_some() {
         &ALWAYS_TRACE
     } else if facts.is_closed {
@@ -66,7 +66,9 @@ pub(super) fn inputs(point: &Point, facts: &Facts) -> Vec<(String, Value)> {
     // `engine` and `title` have columns of their own.
     let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
     let swept = swept.filter(|key| always().all(|shown| shown != *key));
-    always().chain(swept).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
+    let is_new = |key: &&str| key.contains('.') && always().all(|shown| shown != *key) && point.columns.iter().all(|swept| swept != *key);
+    let further = further.iter().map(String::as_str).filter(is_new);
+    always().chain(swept).chain(further).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
 }
 
 /// The value of a key as a row shows it: a default where the file leaves out what the row is about, nothing where the run has no such value.

@@ -2,7 +2,7 @@
 
 mod summary;
 
-use super::running::Running;
+use super::running::{Running, Texts};
 use super::{Exit, Failure};
 use crate::input::{FolderFiles, KNOWN, read_text};
 use clap::Args;
@@ -11,6 +11,7 @@ use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
 use kasuri_config::format::recognise::{self, Form};
 use std::io::{self, Write};
 use std::path::Path;
+use toml::{Table, Value};
 
 #[derive(Debug, Args)]
 pub(super) struct BookSim {
@@ -46,7 +47,10 @@ impl BookSim {
             return Ok(Exit::DONE);
         }
         let table = translation.table.clone();
-        let document = Document::from_table_for(*KNOWN, &name, translation.table)?;
+        let mut document = Document::from_table_for(*KNOWN, &name, translation.table)?;
+        let own = self.read_files().ok().and_then(|own| own.translate(rules).ok()).map(|own| own.table).unwrap_or_default();
+        changed_keys("", &own, &table).iter().for_each(|key| document.note_set(key));
+        let text = Texts { input: text, origin: Some(self.files_text()?), joins: false };
         if self.as_booksim {
             summary::check(translation.classes)?;
             let summary = self.running.compute(&document, &FolderFiles::new(""), &name, text, None)?;
@@ -58,12 +62,30 @@ impl BookSim {
     }
 
     fn read(&self) -> Result<Configuration, Failure> {
+        Self::read_all(self.inputs.iter())
+    }
+
+    /// Only the files, without the single settings.
+    fn read_files(&self) -> Result<Configuration, Failure> {
+        Self::read_all(self.files())
+    }
+
+    fn files(&self) -> impl Iterator<Item = &String> {
+        self.inputs.iter().filter(|input| !input.contains('='))
+    }
+
+    /// The texts of the files, which experiments with other settings have in common.
+    fn files_text(&self) -> Result<String, Failure> {
+        self.files().map(|file| Ok(read_text(Path::new(file), IS_TEXT)?)).collect()
+    }
+
+    fn read_all<'a>(inputs: impl Iterator<Item = &'a String>) -> Result<Configuration, Failure> {
         let mut configuration = Configuration::default();
-        for input in &self.inputs {
+        for input in inputs {
             if input.contains('=') {
                 configuration.assign(input)?;
             } else {
-                let text = read_text(Path::new(input), "a BookSim configuration is text")?;
+                let text = read_text(Path::new(input), IS_TEXT)?;
                 configuration
                     .read(input, &text)
                     .map_err(|error| Failure::Input(recognise::explain(input, text.as_bytes(), &[Form::BookSim], error.to_string())))?;
@@ -75,10 +97,26 @@ impl BookSim {
 
     /// The first file's name without its ending.
     fn name(&self) -> String {
-        let first = self.inputs.iter().find(|input| !input.contains('='));
-        let stem = first.and_then(|file| Path::new(file).file_stem());
+        let stem = self.files().next().and_then(|file| Path::new(file).file_stem());
         stem.map_or("booksim".to_owned(), |stem| stem.to_string_lossy().into_owned())
     }
+}
+
+/// What a file should be, where it is no text.
+const IS_TEXT: &str = "a BookSim configuration is text";
+
+/// The keys whose values differ from those of another table or are not in it, as dotted paths; the keys of tables that both have, one by one.
+fn changed_keys(path: &str, own: &Table, table: &Table) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (name, value) in table {
+        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        match (own.get(name), value) {
+            (Some(known), value) if known == value => {}
+            (Some(Value::Table(known)), Value::Table(table)) => keys.extend(changed_keys(&key, known, table)),
+            _ => keys.push(key),
+        }
+    }
+    keys
 }
 
 impl From<BookSimError> for Failure {

@@ -1,0 +1,53 @@
+//! `kasuri pack`: a folder of results as one file, which `kasuri run` runs again elsewhere.
+
+use super::running::say;
+use super::{Exit, Failure};
+use crate::archive::{ArchiveError, pack};
+use crate::listing::planned_runs;
+use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(super) struct Pack {
+    /// The folder of results that `kasuri run` wrote
+    directory: PathBuf,
+    /// The archive to write [default: DIRECTORY.tar.gz]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Pack {
+    pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let output = self.output.clone().map_or_else(|| self.beside(), Ok)?;
+        let files = pack(&self.directory, &output)?;
+        let runs = planned_runs(&self.directory).map_err(Failure::Input)?;
+        let missing = runs.iter().filter(|run| !run.is_finished).count();
+        if missing > 0 {
+            say(&[format!("{missing} of {} runs are missing in {}", runs.len(), self.directory.display())]);
+        }
+        writeln!(out, "{}: {files} files; `kasuri run {}` runs the experiment again", output.display(), output.display())?;
+        Ok(Exit::DONE)
+    }
+
+    /// The archive beside the folder.
+    fn beside(&self) -> Result<PathBuf, Failure> {
+        let wrong = |problem: &dyn std::fmt::Display| Failure::Input(format!("{}: {problem}", self.directory.display()));
+        let folder = self.directory.canonicalize().map_err(|error| wrong(&error))?;
+        let name = folder.file_name().ok_or_else(|| wrong(&"has no name; say with -o where the archive is to be written"))?;
+        let mut name = name.to_owned();
+        name.push(".tar.gz");
+        let named_by_last = self.directory.file_name().is_some();
+        Ok(if named_by_last { self.directory.with_file_name(name) } else { folder.with_file_name(name) })
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
+        match error {
+            ArchiveError::Store(error) if !error.is_usage() => Self::Other(error.to_string()),
+            ArchiveError::Io { ref source, .. } if source.kind() != std::io::ErrorKind::NotFound => Self::Other(error.to_string()),
+            error => Self::Input(error.to_string()),
+        }
+    }
+}
