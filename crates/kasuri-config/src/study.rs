@@ -16,6 +16,7 @@ use super::{Known, shape, trace, traffic};
 use crate::format::text::text_of;
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
+use crate::topology::file::File;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass};
 use kasuri_network::fields::fields_of;
@@ -23,7 +24,7 @@ use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::predictor;
-use kasuri_network::registry::{Entry, find};
+use kasuri_network::registry::{Entry, Member, find};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::per_destination::PerDestination;
 use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError, VirtualChannels, check_survival};
@@ -469,17 +470,51 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
     let wrapped = section.wrapped(entry, ALL_TOPOLOGIES)?;
     let of_wrapped = wrapped.map(Entry::keys).unwrap_or_default();
     section.refuse_unknown(&[entry.keys(), of_wrapped, &of_channels, &["topology"]], &format!("topology `{}`", entry.name))?;
-    let (channels, _) = context.channels(&section)?;
+    let (channels, units) = context.channels(&section)?;
     let topology = match wrapped {
         Some(inner) => section.parse_around(entry, inner, "topology")?,
         None => section.parse(entry, "topology")?,
     };
     let build = BuildContext { channels: &channels, files, structure_seed: 0 };
+    if let Some(path) = section.table.get("path").and_then(Value::as_str).filter(|_| entry.name == File::NAME) {
+        check_rates(&section, &File { path: path.to_owned() }, &build, units)?;
+    }
     topology.build(&build).map_err(|error| match error {
         NetworkError::Parameter { key, problem } => section.error(told_as(section.table, &key), problem),
         other => section.error("topology", other.to_string()),
     })
 }
+
+/// Refuses a length of a cycle, or of a flit, with which the links of a file would not have the rates, or latencies, that the file tells.
+fn check_rates(section: &Section<'_>, file: &File, build: &BuildContext<'_>, units: Units) -> Result<(), ConfigError> {
+    let (Some(flit_bytes), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else { return Ok(()) };
+    let Some(asked) = file.asked(build) else { return Ok(()) };
+    let path = &file.path;
+    let given = f64::from(flit_bytes) * 8.0 / cycle_ns;
+    let is_written = |key: &&str| section.table.contains_key(*key);
+    if (given / asked.gbit_per_second - 1.0).abs() > RATE_TOLERANCE {
+        let key = ["channel_gbit_per_second", "rate", "cycle_ns"].into_iter().find(is_written).unwrap_or("path");
+        let problem = format!(
+            "gives a channel of one cycle a flit {given} Gbit/s, and `{path}` tells the rates of its links, with which it is {}: all links \
+             would be {:.4} times as fast as it says; set channel_gbit_per_second = {}",
+            asked.gbit_per_second,
+            given / asked.gbit_per_second,
+            asked.gbit_per_second,
+        );
+        return Err(section.error(key, problem));
+    }
+    match asked.flit_bytes {
+        Some(bytes) if bytes != flit_bytes => {
+            let problem =
+                format!("is {flit_bytes}, and `{path}` has latencies in cycles of flits of {bytes} bytes: set flit_bytes = {bytes}");
+            Err(section.error("flit_bytes", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How much of a rate may be lost by rounding when it is written down.
+const RATE_TOLERANCE: f64 = 1e-6;
 
 /// Bytes in a unit that fits.
 fn amount(bytes: u64) -> String {

@@ -1,17 +1,21 @@
 //! Fabrics from edge lists and GraphML.
 
 use super::parts::check_rates;
-use super::{Details, Fabric, FabricError, Options};
-use crate::format::edge_list::EdgeList;
+use super::rate::Speed;
+use super::{Details, Fabric, FabricError, Options, surplus};
+use crate::format::edge_list::{Edge, EdgeList};
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Link;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The fabric of a list: its links have the rates that their lines tell, or, where none tells one, that of the options, over their periods.
+/// The fabric of a list: its links have the rates that their lines tell, and those whose line tells none that of the options, or else the
+/// fastest. Where no line tells one, that of the options is over their periods.
 ///
 /// # Errors
-/// What is no network, or no rate.
+/// What is no network, or no rate; a rate in the options that no link needs.
 pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, FabricError> {
+    let list = &with_rate(list, options.link_rate)?;
     let wrong = |problem| FabricError::Network { name: list.name.clone(), problem };
     let usual = Link { latency: 1, period: 1 };
     let network = list.network(usual, usual).map_err(wrong)?;
@@ -41,4 +45,16 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
         ..Details::without_addresses(&network)
     };
     Ok(Fabric { network, details })
+}
+
+/// The list with this rate for the links whose lines tell none, if others tell some.
+fn with_rate(list: &EdgeList, rate: Option<Speed>) -> Result<Cow<'_, EdgeList>, FabricError> {
+    let (Some(rate), Some(_)) = (rate, list.rates()) else { return Ok(Cow::Borrowed(list)) };
+    let is_untold = |edge: &Edge| edge.rate.is_none() && edge.period.is_none();
+    if !list.edges.iter().any(is_untold) {
+        return Err(surplus(&list.name, "--link-rate", "the file tells the rates of all its links"));
+    }
+    let mut list = list.clone();
+    list.edges.iter_mut().filter(|edge| is_untold(edge)).for_each(|edge| edge.rate = Some(rate));
+    Ok(Cow::Owned(list))
 }

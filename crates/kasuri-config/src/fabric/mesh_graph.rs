@@ -1,8 +1,8 @@
 //! Machines of Tenstorrent's chips: each chip is a router with one terminal, and packets go in dimension order by tables.
 //!
-//! A terminal has an address for each parallel link: a packet keeps to the links of its number, the routing planes of these machines. Within
-//! a mesh it goes along the first dimension first, half-way round a ring upwards; to another mesh it goes by the fewest links, of several such
-//! paths by the join that is named first.
+//! A terminal has an address for each parallel link: a packet keeps to the links of its number, the routing planes of these machines.
+//! Within a mesh it goes along the first dimension first, half-way round a ring upwards; to another mesh it goes by the fewest links, of
+//! several such paths by the join that is named first.
 
 use super::parts::{LinkPart, MAX_TABLE_ENTRIES, Parts, Ports, TerminalPart};
 use super::rate::Speed;
@@ -208,7 +208,7 @@ impl<'a> Machine<'a> {
     }
 
     fn parts(&self, options: &Options<'_>) -> Parts {
-        let mut parts = Parts { file: self.graph.name.clone(), ..Parts::default() };
+        let mut parts = Parts { file: self.graph.name.clone(), is_switch: vec![false; self.chips as usize], ..Parts::default() };
         let mut is_nominal = false;
         let mut speed_of = |shape: &Shape| {
             let nominal = || Speed::from_gbit_per_second(shape.chip.gbit_per_second());

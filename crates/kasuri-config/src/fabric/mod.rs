@@ -1,8 +1,8 @@
 //! Real fabrics: the network that dumps describe, with the names, addresses, rates and forwarding tables of its parts.
 //!
 //! [`import`] puts the files of one fabric together, whatever their kinds: each is known by what it says. Switches become routers, and each
-//! port of an adapter that has a cable to a switch becomes a terminal, both numbered in the order of their names, so that the order in which
-//! a fabric was discovered does not matter. Ports keep their numbers: port 0 of a switch, which is the switch itself, has no channel.
+//! port of an adapter that has a cable to a switch becomes a terminal, both numbered in the order of their names, so that the order in
+//! which a fabric was discovered does not matter. Ports keep their numbers: port 0 of a switch, which is the switch itself, has no channel.
 
 mod addresses;
 pub(crate) mod discovery;
@@ -31,7 +31,7 @@ use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
 use hosts::Hosts;
 use kasuri_network::id::{ChannelId, Port, RouterId};
-use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
+use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
@@ -66,14 +66,21 @@ pub struct Details {
     pub hosts: Vec<String>,
     /// Is a terminal a host's adapter, and not a switch's own (SHARP) or a router's?
     pub is_host: Vec<bool>,
+    /// Is a router a switch, and not itself a host, a GPU, a chip or a CPU? Empty where all are switches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub is_switch: Vec<bool>,
     /// The rates that occur, as `ibnetdiscover` names them.
     pub rates: Vec<String>,
     /// Their payloads in Gbit/s.
     pub gbit_per_second: Vec<f64>,
     /// Which of the rates each channel has.
     pub channel_rates: Vec<u8>,
-    /// Gbit/s of a channel that carries a flit in each cycle: what `[network] channel_gbit_per_second` has to be.
+    /// Gbit/s of a channel that carries a flit in each cycle: what `[network] channel_gbit_per_second` has to be. 0 where rates are not
+    /// known.
     pub channel_gbit_per_second: f64,
+    /// Bytes of the flits in whose cycles latencies are told, where the file tells them in seconds: what `[network] flit_bytes` has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_flit_bytes: Option<u32>,
     /// What was found that is worth a look.
     pub notes: Vec<String>,
 }
@@ -257,9 +264,13 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
         return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that says all of it; found: {found}")));
     };
     let (name, bytes) = &files[place];
+    check_options(kinds[place], name, &options)?;
     if kinds[place].is_whole() {
         return match (0..files.len()).find(|&other| other != place) {
-            None => whole(kinds[place], name, bytes, &options),
+            None => whole(kinds[place], name, bytes, &options).map(|mut fabric| {
+                fabric.details.notes.extend(unused_joins(kinds[place], &options));
+                fabric
+            }),
             Some(other) => {
                 let other = &files[other].0;
                 Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")))
@@ -272,12 +283,56 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
     };
     let files_of = |kind: FileKind| of(&[kind]).into_iter().map(|place| &files[place]).collect::<Vec<_>>();
     let mut plan = Plan::of(&discovery, options)?;
+    plan.details.notes.extend(unused_joins(kinds[place], &options));
     let tables = plan.tables(&files_of(FileKind::Tables), &files_of(FileKind::Lanes), &files_of(FileKind::Levels))?;
     if let Some(tables) = tables {
         plan.builder.set_tables(tables);
     }
     let network = plan.builder.finish().map_err(|problem| FabricError::Network { name: name.clone(), problem })?;
     Ok(Fabric { network, details: plan.details })
+}
+
+/// The error of an option that a file has no use for.
+fn surplus(name: &str, option: &str, reason: &str) -> FabricError {
+    FabricError::Files(format!("{option}: {name}: {reason}; leave the option out"))
+}
+
+/// The sentence about joins where a file has no links whose chips are open.
+fn unused_joins(kind: FileKind, options: &Options<'_>) -> Option<String> {
+    let has_open_links = matches!(kind, FileKind::MeshGraph | FileKind::MeshGraphYaml);
+    let is_unused = !options.joins.is_empty() && !has_open_links;
+    is_unused.then(|| "--join is not used: only mesh graph descriptors have links whose chips are open".to_owned())
+}
+
+/// Refuses options of which nothing in a file of this kind would take notice.
+fn check_options(kind: FileKind, name: &str, options: &Options<'_>) -> Result<(), FabricError> {
+    let refuse = |option: &str, reason: &str| Err(surplus(name, option, reason));
+    if options.link_rate.is_some() {
+        match kind {
+            FileKind::Discovery | FileKind::Ports => {
+                return refuse(
+                    "--link-rate",
+                    "the file tells the rates of its cables; those that it shows as ??? have that of --unknown-rate",
+                );
+            }
+            FileKind::Ns3 => return refuse("--link-rate", "the file tells the rates of all its links"),
+            FileKind::Network => return refuse("--link-rate", "a network that Kasuri wrote has its rates in it, if they are known"),
+            _ => {}
+        }
+    }
+    if !kind.is_whole() {
+        return Ok(());
+    }
+    if options.unknown_rate.is_some() {
+        return refuse("--unknown-rate", "only ibnetdiscover shows rates as ???; for other files see --link-rate");
+    }
+    if options.all_adapters {
+        return refuse("--all-adapters", "only ibnetdiscover shows adapters that are no host's, and none of this file is left out");
+    }
+    match options.takes {
+        Some(_) => refuse("--hosts", "hosts are chosen where ibnetdiscover's dump is read, and this file is taken whole"),
+        None => Ok(()),
+    }
 }
 
 /// The fabric of a file that says all of it.
@@ -288,7 +343,7 @@ fn whole(kind: FileKind, name: &str, bytes: &[u8], options: &Options<'_>) -> Res
         FileKind::GraphMl => edge_list::fabric(&format::graphml::read(name, bytes)?, options),
         FileKind::EdgeList => edge_list::fabric(&format::edge_list::parse(name, bytes)?, options),
         FileKind::Ns3 => ns3::fabric(&format::ns3::parse(name, bytes)?),
-        FileKind::Nccl => nccl::fabric(format::nccl::parse(name, bytes)?),
+        FileKind::Nccl => nccl::fabric(format::nccl::parse(name, bytes)?, options.link_rate),
         _ => {
             let (network, details) = network_json::parse_fabric(name, bytes)?;
             Ok(Fabric { details: details.unwrap_or_else(|| Details::unknown(&network)), network })
@@ -325,6 +380,9 @@ impl<'a> Plan<'a> {
         let routers = Routers::of(discovery);
         let mut notes = Vec::new();
         let adapters = adapters(discovery, &cables, &rates, options, &mut notes)?;
+        if options.unknown_rate.is_some() && cables.iter().all(|cable| told_rate(discovery, cable).is_some_and(Rate::is_known)) {
+            notes.push("--unknown-rate is not used: the dump tells the rates of all cables".to_owned());
+        }
         let used: BTreeSet<Rate> = rates.iter().copied().collect();
         let mbit: Vec<u32> = used.iter().filter_map(|rate| rate.mbit_per_second()).collect();
         let (periods, channel_mbit) = rate::periods(&mbit, MAX_CHANNEL_CYCLES);
@@ -363,10 +421,12 @@ impl<'a> Plan<'a> {
             terminal_lmcs: adapters.iter().map(|adapter| end(adapter).lmc).collect(),
             hosts: adapters.iter().map(|adapter| adapter.host.clone()).collect(),
             is_host: adapters.iter().map(|adapter| adapter.is_host).collect(),
+            is_switch: Vec::new(),
             rates: used.iter().map(Rate::to_string).collect(),
             gbit_per_second: mbit.iter().map(|&mbit| f64::from(mbit) / 1000.0).collect(),
             channel_rates,
             channel_gbit_per_second: channel_mbit / 1000.0,
+            latency_flit_bytes: None,
             notes,
         };
         let ports = routers.nodes.iter().map(|&node| routers.ports[node as usize] + 1).collect();
@@ -391,10 +451,15 @@ fn between_switches(discovery: &Discovery, routers: &Routers, cables: &[CableEnd
     between
 }
 
+/// The rate of a cable as one of its ends tells it.
+fn told_rate(discovery: &Discovery, cable: &CableEnds) -> Option<Rate> {
+    discovery.ends[cable.one as usize].rate.or_else(|| discovery.ends[cable.other? as usize].rate)
+}
+
 /// The rate of a cable; one that was not known is asked for.
 fn rate_of(discovery: &Discovery, cable: &CableEnds, unknown: Option<Rate>) -> Result<Rate, FabricError> {
     let end = &discovery.ends[cable.one as usize];
-    let told = end.rate.or_else(|| discovery.ends[cable.other? as usize].rate);
+    let told = told_rate(discovery, cable);
     [told, unknown].into_iter().flatten().find(|rate| rate.is_known()).ok_or_else(|| {
         let shown = told.map_or("no rate".to_owned(), |rate| format!("rate {rate}"));
         let problem = format!(
@@ -507,16 +572,15 @@ fn is_of_a_switch(name: &str) -> bool {
 impl Details {
     /// Of a network of which nothing more is known: terminals are hosts of their names, all channels of one rate.
     fn unknown(network: &Network) -> Self {
-        let terminals = network.terminal_count() as usize;
         let hosts = (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect();
         let periods: BTreeSet<u32> = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period).collect();
         let place = |channel| periods.range(..network.link(ChannelId(channel)).period).count() as u8;
+        let is_told = periods.len() <= usize::from(u8::MAX);
         Self {
             hosts,
-            is_host: vec![true; terminals],
-            rates: periods.iter().map(|period| format!("1 flit in {period} cycles")).collect(),
-            channel_rates: if periods.len() < 256 { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
-            ..Self::default()
+            rates: if is_told { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
+            channel_rates: if is_told { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
+            ..Self::without_addresses(network)
         }
     }
 
@@ -531,8 +595,10 @@ impl Details {
             ("terminal_lmcs", self.terminal_lmcs.len(), terminals),
             ("hosts", self.hosts.len(), terminals),
             ("is_host", self.is_host.len(), terminals),
-            ("channel_rates", self.channel_rates.len(), network.channel_count() as usize),
-            ("gbit_per_second", self.gbit_per_second.len(), self.rates.len()),
+            // Empty where nothing is known of them.
+            ("is_switch", self.is_switch.len(), if self.is_switch.is_empty() { 0 } else { routers }),
+            ("channel_rates", self.channel_rates.len(), if self.rates.is_empty() { 0 } else { network.channel_count() as usize }),
+            ("gbit_per_second", self.gbit_per_second.len(), if self.gbit_per_second.is_empty() { 0 } else { self.rates.len() }),
         ];
         if let Some((column, length, count)) = columns.into_iter().find(|(_, length, count)| length != count) {
             return Err(format!("`fabric.{column}` has {length} entries; {count} are needed"));
@@ -560,9 +626,20 @@ impl Fabric {
         rate.and_then(|&rate| self.details.rates.get(usize::from(rate))).map_or("", String::as_str)
     }
 
+    /// Is a router a switch, and not itself a host, a GPU, a chip or a CPU?
+    pub fn is_switch(&self, router: RouterId) -> bool {
+        self.details.is_switch.get(router.index()).copied().unwrap_or(true)
+    }
+
+    /// Does a channel lead from a switch to a switch?
+    pub fn is_between_switches(&self, channel: ChannelId) -> bool {
+        [self.network.source(channel), self.network.destination(channel)]
+            .iter()
+            .all(|end| matches!(end, Endpoint::Router(router, _) if self.is_switch(*router)))
+    }
+
     /// A cable's direction in words: `leaf-1 port 19 -> spine-2 port 4`.
     pub fn cable_name(&self, channel: ChannelId) -> String {
-        use kasuri_network::network::Endpoint;
         let end = |end: Endpoint| match end {
             Endpoint::Router(router, port) => format!("{} port {port}", self.network.router_names().of(router.0)),
             Endpoint::Terminal(terminal) => self.network.terminal_names().of(terminal.0),

@@ -2,20 +2,32 @@
 
 use super::parts::{LinkPart, Parts, TerminalPart};
 use super::rate::Speed;
-use super::{Fabric, FabricError, distinguish};
-use crate::format::nccl::{Kind, Topology};
+use super::{Fabric, FabricError, distinguish, surplus};
+use crate::format::nccl::{Device, Kind, Topology};
 
-/// The fabric of a node. GPUs can send on all their links at once.
+/// The fabric of a node, or of several whose GPUs have NVLinks to one switch. GPUs can send on all their links at once. `link_rate` is that
+/// of ports of adapters of which the file tells none.
 ///
 /// # Errors
-/// Neither a GPU nor a port to the network; more ports or rates than there can be.
-pub(super) fn fabric(topology: Topology) -> Result<Fabric, FabricError> {
+/// Neither a GPU nor a port to the network; more ports or rates than there can be; a rate that nothing needs.
+pub(super) fn fabric(topology: Topology, link_rate: Option<Speed>) -> Result<Fabric, FabricError> {
     let speed = |gbyte: f64| {
         let too_fast = || FabricError::Files(format!("{}: a link of {gbyte} GB/s is more than can be told", topology.name));
         Speed::from_gbit_per_second(8.0 * gbyte).ok_or_else(too_fast)
     };
-    let mut parts = Parts { file: topology.name.clone(), notes: topology.notes.clone(), ..Parts::default() };
-    let mut routers: Vec<(String, String)> = topology.devices.iter().map(|device| (device.name.clone(), device.busid.clone())).collect();
+    let is_untold = topology.nets.iter().any(|net| !net.is_told);
+    if link_rate.is_some() && !is_untold {
+        return Err(surplus(&topology.name, "--link-rate", "the file tells the rates of all its links"));
+    }
+    let is_switch = topology.devices.iter().map(|device| matches!(device.kind, Kind::Switch | Kind::NvSwitch)).collect();
+    let mut parts = Parts { file: topology.name.clone(), is_switch, notes: topology.notes.clone(), ..Parts::default() };
+    if is_untold && link_rate.is_none() {
+        parts.notes.push("ports whose rate is not told have that of their adapter's PCI link; --link-rate sets another".to_owned());
+    }
+    // A machine of several names its parts.
+    let of_host = |host: u32, name: &str| if topology.hosts > 1 { format!("node{host} {name}") } else { name.to_owned() };
+    let named = |device: &Device| if device.kind == Kind::NvSwitch { device.name.clone() } else { of_host(device.host, &device.name) };
+    let mut routers: Vec<(String, String)> = topology.devices.iter().map(|device| (named(device), device.busid.clone())).collect();
     distinguish(&mut routers, String::clone);
     parts.routers = routers.into_iter().map(|(name, _)| name).collect();
     for link in &topology.links {
@@ -24,16 +36,21 @@ pub(super) fn fabric(topology: Topology) -> Result<Fabric, FabricError> {
     }
     let of = |device: usize| topology.links.iter().filter(move |link| link.ends.contains(&device)).map(|link| link.gbyte_per_second);
     let gpus: Vec<usize> = (0..topology.devices.len()).filter(|&place| topology.devices[place].kind == Kind::Gpu).collect();
-    let fastest = gpus.iter().map(|&gpu| of(gpu).sum()).fold(0.0, f64::max);
-    let host = "node".to_owned();
+    let fastest = speed(gpus.iter().map(|&gpu| of(gpu).sum()).fold(0.0, f64::max));
     let mut terminals: Vec<(String, TerminalPart)> = Vec::new();
-    let mut add = |name: &str, router: usize, gbyte: f64| {
-        let part = TerminalPart { name: String::new(), host: host.clone(), router: router as u32, speed: speed(gbyte)?, latency_ns: None };
-        terminals.push((name.to_owned(), part));
-        Ok::<_, FabricError>(())
+    let mut add = |name: String, router: usize, speed: Speed| {
+        let host = topology.devices[router].host;
+        let host = if topology.hosts > 1 { format!("node{host}") } else { "node".to_owned() };
+        terminals.push((name, TerminalPart { name: String::new(), host, router: router as u32, speed, latency_ns: None }));
     };
-    gpus.iter().try_for_each(|&gpu| add(&parts.routers[gpu], gpu, fastest))?;
-    topology.nets.iter().try_for_each(|net| add(&net.name, net.nic, net.gbyte_per_second))?;
+    for &gpu in &gpus {
+        add(parts.routers[gpu].clone(), gpu, fastest.clone()?);
+    }
+    for net in &topology.nets {
+        let told = speed(net.gbyte_per_second)?;
+        let rate = link_rate.filter(|_| !net.is_told).unwrap_or(told);
+        add(of_host(topology.devices[net.nic].host, &net.name), net.nic, rate);
+    }
     distinguish(&mut terminals, |part| parts.routers[part.router as usize].clone());
     parts.terminals = terminals.into_iter().map(|(name, part)| TerminalPart { name, ..part }).collect();
     parts.fabric(|_, _| None)

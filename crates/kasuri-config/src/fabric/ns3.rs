@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// A rate of 0, a host without a link, or what is no network.
 pub(super) fn fabric(topology: &Topology) -> Result<Fabric, FabricError> {
-    let mut parts = Parts { file: topology.name.clone(), ..Parts::default() };
+    let is_switch = topology.nodes.iter().map(|&kind| !is_end(kind)).collect();
+    let mut parts = Parts { file: topology.name.clone(), is_switch, notes: topology.notes.clone(), ..Parts::default() };
     parts.routers = topology.nodes.iter().zip(0..).map(|(&kind, number)| name(kind, number)).collect();
     let mut fastest: Vec<Option<Speed>> = vec![None; topology.nodes.len()];
     let mut lossy = 0;

@@ -3,7 +3,7 @@
 use super::rate::{self, Speed};
 use super::{Details, Fabric, FabricError};
 use kasuri_network::id::{Port, RouterId};
-use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder};
+use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
 use kasuri_network::routing::minimal::NODE_LABEL;
 use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,8 @@ pub(super) struct Parts {
     pub(super) file: String,
     /// The routers' names.
     pub(super) routers: Vec<String>,
+    /// Is a router a switch, and not itself a host, a GPU or a chip?
+    pub(super) is_switch: Vec<bool>,
     /// Terminals, each at the first ports of its router.
     pub(super) terminals: Vec<TerminalPart>,
     /// Links between routers; several between two are parallel ones.
@@ -108,6 +110,13 @@ impl Parts {
                 [one, other]
             })
             .collect();
+        if let Some((name, ports)) = self.routers.iter().zip(&count).find(|(_, ports)| **ports > MAX_PORTS) {
+            let problem = format!(
+                "{name} has {ports} links, and a router has at most {MAX_PORTS} ports; write it as several joined switches, each of \
+                 at most so many"
+            );
+            return Err(FabricError::Files(format!("{}: {problem}", self.file)));
+        }
         let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
         let mut builder = NetworkBuilder::new(format!("fabric {file}"));
         for &count in &count {
@@ -132,7 +141,10 @@ impl Parts {
         let of_terminals = self.terminals.iter().map(|terminal| place(terminal.speed) as u8);
         let between = self.links.iter().flat_map(|link| [place(link.speed) as u8; 2]);
         let channel_rates = of_terminals.clone().chain(of_terminals).chain(between).collect();
+        let has_latencies = self.links.iter().any(|link| link.latency_ns.is_some());
         let details = Details {
+            is_switch: self.is_switch,
+            latency_flit_bytes: has_latencies.then_some(FLIT_BITS as u32 / 8),
             hosts: self.terminals.iter().map(|terminal| terminal.host.clone()).collect(),
             rates: used.iter().map(Speed::to_string).collect(),
             gbit_per_second: mbit.iter().map(|&mbit| f64::from(mbit) / 1000.0).collect(),

@@ -42,7 +42,7 @@ impl Fabric {
                 unnamed.insert(host.clone());
                 continue;
             }
-            let router = network.injection_port(TerminalId(terminal)).0;
+            let Some(router) = self.switch_of(host, TerminalId(terminal)) else { continue };
             if *home.entry(host).or_insert(router) != router {
                 several.insert(host.as_str());
             }
@@ -54,7 +54,7 @@ impl Fabric {
         hosts.values_mut().for_each(|hosts| hosts.sort_by(|one, other| super::natural(one, other)));
         let names = switch_names(network);
         let tree =
-            children(network, &hosts).filter(|tree| !tree.iter().any(|(router, below)| hosts.contains_key(router) && !below.is_empty()));
+            children(self, &hosts).filter(|tree| !tree.iter().any(|(router, below)| hosts.contains_key(router) && !below.is_empty()));
         let mut switches = Vec::new();
         let routers = (0..network.router_count()).map(RouterId);
         for router in routers {
@@ -75,6 +75,38 @@ impl Fabric {
         let topology = SlurmTopology { switches, ..SlurmTopology::default() };
         ForSlurm { topology, several: several.len(), unnamed: unnamed.into_iter().collect() }
     }
+
+    /// The switch to which a host's terminal is linked: its router, or, where hosts are routers themselves, the first switch beside it that
+    /// has links to more than this host.
+    fn switch_of(&self, host: &str, terminal: TerminalId) -> Option<RouterId> {
+        let router = self.network.injection_port(terminal).0;
+        if self.is_switch(router) {
+            return Some(router);
+        }
+        let beside = |router| neighbours(&self.network, router).filter(|&neighbour| self.is_switch(neighbour));
+        let inner = |&switch: &RouterId| {
+            neighbours(&self.network, switch).all(|end| !self.is_switch(end) && self.hosts_of(end).all(|of_end| of_end == host))
+        };
+        beside(router).find(|switch| !inner(switch)).or_else(|| beside(router).next())
+    }
+
+    /// The hosts of a router's terminals.
+    fn hosts_of(&self, router: RouterId) -> impl Iterator<Item = &str> {
+        let ports = 0..self.network.port_count(router);
+        let ends = ports.filter_map(move |port| Some(self.network.destination(self.network.output_channel(router, port as u16)?)));
+        ends.filter_map(|end| match end {
+            Endpoint::Terminal(terminal) => self.details.hosts.get(terminal.index()).map(String::as_str),
+            Endpoint::Router(..) => None,
+        })
+    }
+}
+
+/// The routers to which a router's ports lead, in the order of its ports.
+fn neighbours(network: &Network, router: RouterId) -> impl Iterator<Item = RouterId> + '_ {
+    (0..network.port_count(router)).filter_map(move |port| match network.destination(network.output_channel(router, port as u16)?) {
+        Endpoint::Router(neighbour, _) => Some(neighbour),
+        Endpoint::Terminal(_) => None,
+    })
 }
 
 /// Names that Slurm takes: other characters become underscores, long ones lose their beginning, and equal ones get their number.
@@ -95,9 +127,10 @@ fn switch_names(network: &Network) -> Vec<String> {
 }
 
 /// The switches below each one, if the switches that lead to hosts are a tree; branches without hosts are left out.
-fn children(network: &Network, hosts: &BTreeMap<RouterId, Vec<String>>) -> Option<BTreeMap<RouterId, Vec<RouterId>>> {
+fn children(fabric: &Fabric, hosts: &BTreeMap<RouterId, Vec<String>>) -> Option<BTreeMap<RouterId, Vec<RouterId>>> {
+    let network = &fabric.network;
     let mut neighbours: BTreeMap<RouterId, BTreeSet<RouterId>> = BTreeMap::new();
-    for channel in network.router_channels() {
+    for channel in network.router_channels().filter(|&channel| fabric.is_between_switches(channel)) {
         if let (Endpoint::Router(from, _), Endpoint::Router(to, _)) = (network.source(channel), network.destination(channel)) {
             neighbours.entry(from).or_default().insert(to);
             neighbours.entry(to).or_default().insert(from);

@@ -1,7 +1,10 @@
 //! NCCL's topology of a node (`NCCL_TOPO_FILE`, `NCCL_TOPO_DUMP_FILE`): CPUs, PCI switches, GPUs, network adapters, and what joins them.
 //!
-//! Source: `src/graph/topo.cc` and `topo.h` of ROCm/rccl 0cbce2a75, which has NVIDIA's code and AMD's: elements, attributes and the bandwidths
-//! that NCCL derives from them.
+//! Source: `src/graph/topo.cc` and `topo.h` of ROCm/rccl 0cbce2a75, which has NVIDIA's code and AMD's: elements, attributes and the
+//! bandwidths that NCCL derives from them; NVLinks of sm 100 on, hosts (`host_hash`) and what it fills in (`xml.cc`, `ncclTopoFillGpu`,
+//! `ncclTopoFillNet`): NVIDIA/nccl 5067397c2.
+//!
+//! Clouds ship templates: a file without any `<gpu rank=…>` names GPUs by their `<pci>` alone, and one without any `<net dev=…>` adapters.
 
 use super::xml::{self, Xml};
 use super::{FormatError, short};
@@ -19,6 +22,8 @@ pub struct Topology {
     pub links: Vec<Joined>,
     /// Ports to the network.
     pub nets: Vec<Net>,
+    /// How many machines the CPUs are of.
+    pub hosts: u32,
     /// What was found that is worth a look.
     pub notes: Vec<String>,
 }
@@ -32,6 +37,8 @@ pub struct Device {
     pub name: String,
     /// Its address on the PCI bus; nothing for CPUs and the NVSwitch.
     pub busid: String,
+    /// The machine, from 0.
+    pub host: u32,
 }
 
 /// What a part of a node is.
@@ -67,10 +74,15 @@ pub struct Net {
     pub nic: usize,
     /// GB/s in each direction.
     pub gbyte_per_second: f64,
+    /// Does the file tell that? Else it is what the link to the adapter carries.
+    pub is_told: bool,
 }
 
 /// GB/s between a CPU and an adapter on its chip, where the file has no PCI device between (`LOC_BW`).
 const WITHIN_CHIP: f64 = 5000.0;
+
+/// GB/s of a port of which the file tells no rate (`speed` 0 or below counts as 10 Gbit/s).
+const NET_UNTOLD: f64 = 1.25;
 
 /// Parts of a node, at most.
 const MAX_DEVICES: usize = 4096;
@@ -84,12 +96,24 @@ const MOST_LEVELS: usize = 32;
 /// No XML, another format of NCCL, an attribute that is missing or wrong; with the line.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Topology, FormatError> {
     let document = xml::document(name, bytes)?;
-    let topology = Topology { name: name.to_owned(), devices: Vec::new(), links: Vec::new(), nets: Vec::new(), notes: Vec::new() };
-    let mut reader =
-        Reader { xml: Xml { name, document: &document }, topology, by_busid: BTreeMap::new(), direct: Vec::new(), cpus: Vec::new() };
+    let topology =
+        Topology { name: name.to_owned(), devices: Vec::new(), links: Vec::new(), nets: Vec::new(), hosts: 0, notes: Vec::new() };
+    let has = |tag: &str, key: &str| document.descendants().any(|element| element.has_tag_name(tag) && element.has_attribute(key));
+    let mut reader = Reader {
+        xml: Xml { name, document: &document },
+        topology,
+        names_gpus: has("gpu", "rank"),
+        names_nets: has("net", "dev"),
+        hashes: Vec::new(),
+        by_busid: BTreeMap::new(),
+        direct: Vec::new(),
+        cpus: Vec::new(),
+    };
     reader.system(document.root_element())?;
-    reader.join_gpus()?;
+    reader.join_gpus();
     reader.join_cpus();
+    reader.note_template();
+    reader.topology.hosts = reader.hashes.len() as u32;
     Ok(reader.topology)
 }
 
@@ -99,7 +123,6 @@ struct Direct<'a> {
     cpu: usize,
     gbyte_per_second: f64,
     to: To<'a>,
-    line: usize,
 }
 
 /// Where a line of a GPU ends.
@@ -112,8 +135,13 @@ enum To<'a> {
 struct Reader<'a> {
     xml: Xml<'a>,
     topology: Topology,
-    /// GPUs, and adapters without the last digit of their address.
-    by_busid: BTreeMap<String, usize>,
+    /// Does the file say which GPUs, and which ports of adapters, take part? Without that it is a template, and all do.
+    names_gpus: bool,
+    names_nets: bool,
+    /// The machines, by their hashes.
+    hashes: Vec<&'a str>,
+    /// By machine and address: GPUs, and adapters without the last digit of their address.
+    by_busid: BTreeMap<(u32, String), usize>,
     direct: Vec<Direct<'a>>,
     /// CPUs, and what a link between two of their kind carries.
     cpus: Vec<(usize, f64)>,
@@ -135,11 +163,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The machine of the CPU that is being read.
+    fn host(&self) -> u32 {
+        self.topology.devices.last().map_or(0, |device| device.host)
+    }
+
     fn add(&mut self, element: Element<'_, '_>, kind: Kind, name: String, busid: &str) -> Result<usize, FormatError> {
         if self.topology.devices.len() >= MAX_DEVICES {
             return Err(self.xml.error(element, format!("is one part too many: at most {MAX_DEVICES} are read")));
         }
-        self.topology.devices.push(Device { kind, name, busid: busid.to_owned() });
+        let host = self.host();
+        self.topology.devices.push(Device { kind, name, busid: busid.to_owned(), host });
         Ok(self.topology.devices.len() - 1)
     }
 
@@ -164,6 +198,12 @@ impl<'a> Reader<'a> {
         for element in root.children().filter(|child| child.has_tag_name("cpu")) {
             let numa = self.xml.needed(element, "numaid")?;
             let cpu = self.add(element, Kind::Cpu, format!("cpu{numa}"), "")?;
+            let hash = element.attribute("host_hash").unwrap_or_default();
+            let host = self.hashes.iter().position(|known| *known == hash).unwrap_or_else(|| {
+                self.hashes.push(hash);
+                self.hashes.len() - 1
+            });
+            self.topology.devices[cpu].host = host as u32;
             self.cpus.push((cpu, between_cpus(element)));
             self.inside(element, cpu, cpu)?;
         }
@@ -182,7 +222,7 @@ impl<'a> Reader<'a> {
                     let name = format!("nic at {}", self.topology.devices[parent].name);
                     let nic = self.add(child, Kind::Nic, name, "")?;
                     self.link(parent, nic, WITHIN_CHIP);
-                    self.nets(child, nic)?;
+                    self.nets(child, nic, NET_UNTOLD)?;
                 }
                 _ => {}
             }
@@ -200,22 +240,36 @@ impl<'a> Reader<'a> {
             let width = element.attribute("link_width").unwrap_or_default();
             self.xml.error(element, format!("link_width is `{}`; it must be a whole number of lanes, 0 to 64", short(width)))
         })?;
-        match kind_of(class) {
+        let child = |tag: &str| element.children().find(|child| child.has_tag_name(tag));
+        let kind = match (child("gpu"), child("nic")) {
+            (Some(_), _) => Kind::Gpu,
+            (None, Some(_)) => Kind::Nic,
+            (None, None) => kind_of(class),
+        };
+        match kind {
             Kind::Gpu => {
-                let Some(gpu) = element.children().find(|child| child.has_tag_name("gpu") && child.attribute("rank").is_some()) else {
+                let gpu = child("gpu").filter(|gpu| !self.names_gpus || gpu.attribute("rank").is_some());
+                if gpu.is_none() && self.names_gpus {
                     return Ok(());
+                }
+                let number = match gpu {
+                    Some(gpu) if self.names_gpus => self.xml.needed(gpu, "dev")?.to_owned(),
+                    _ => self.topology.devices.iter().filter(|device| device.kind == Kind::Gpu).count().to_string(),
                 };
-                let device = self.add(element, Kind::Gpu, format!("gpu{}", self.xml.needed(gpu, "dev")?), busid)?;
-                if self.by_busid.insert(busid.to_owned(), device).is_some() {
+                let device = self.add(element, Kind::Gpu, format!("gpu{number}"), busid)?;
+                if self.by_busid.insert((self.host(), address(busid)), device).is_some() {
                     return Err(self.xml.error(element, format!("has a second device at {}", short(busid))));
                 }
                 self.link(parent, device, speed);
-                self.gpu(gpu, device, cpu)
+                gpu.map_or(Ok(()), |gpu| self.gpu(gpu, device, cpu))
             }
             Kind::Nic => {
-                let Some(nic) = element.children().find(|child| child.has_tag_name("nic")) else { return Ok(()) };
+                let nic = child("nic");
+                if nic.is_none() && self.names_nets {
+                    return Ok(());
+                }
                 // Devices that differ in the last digit are ports of one adapter.
-                let card = format!("nic {}", busid.get(..busid.len().saturating_sub(1)).unwrap_or(busid));
+                let card = (self.host(), format!("nic {}", busid.get(..busid.len().saturating_sub(1)).unwrap_or(busid)));
                 let device = match self.by_busid.get(&card) {
                     Some(&device) => device,
                     None => {
@@ -225,9 +279,17 @@ impl<'a> Reader<'a> {
                         device
                     }
                 };
-                self.nets(nic, device)
+                match nic {
+                    Some(nic) => self.nets(nic, device, speed),
+                    None => {
+                        self.untold_net(device, speed);
+                        Ok(())
+                    }
+                }
             }
-            kind => {
+            // NCCL makes NVSwitches and bridges of the links that lead to them.
+            Kind::NvSwitch | Kind::Cpu => Ok(()),
+            Kind::Switch => {
                 let device = self.add(element, kind, format!("pci {busid}"), busid)?;
                 self.link(parent, device, speed);
                 self.inside(element, device, cpu)
@@ -235,14 +297,42 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nets(&mut self, nic: Element<'a, 'a>, device: usize) -> Result<(), FormatError> {
-        for net in nic.children().filter(|child| child.has_tag_name("net") && child.attribute("dev").is_some()) {
-            let speed = self.number(net, "speed")?;
+    /// The ports of an adapter, whose own link carries `upwards` GB/s.
+    fn nets(&mut self, nic: Element<'a, 'a>, device: usize, upwards: f64) -> Result<(), FormatError> {
+        let nets = || nic.children().filter(|child| child.has_tag_name("net"));
+        for net in nets().filter(|net| !self.names_nets || net.attribute("dev").is_some()) {
+            let number = net.attribute("dev").map_or_else(|| self.topology.nets.len().to_string(), str::to_owned);
+            let name = net.attribute("name").map_or_else(|| format!("net{number}"), str::to_owned);
+            let is_told = self.names_nets || net.attribute("speed").is_some();
+            let speed = if net.attribute("speed").is_some() { self.number(net, "speed")? } else { 0.0 };
             let mbit = if speed > 0.0 { speed } else { 10_000.0 };
-            let name = net.attribute("name").map_or_else(|| format!("net{}", net.attribute("dev").unwrap_or_default()), str::to_owned);
-            self.topology.nets.push(Net { name, nic: device, gbyte_per_second: mbit / 8000.0 });
+            let gbyte_per_second = if is_told { mbit / 8000.0 } else { upwards };
+            self.topology.nets.push(Net { name, nic: device, gbyte_per_second, is_told });
+        }
+        if !self.names_nets && nets().next().is_none() {
+            self.untold_net(device, upwards);
         }
         Ok(())
+    }
+
+    /// The port of an adapter of which the file does not say more.
+    fn untold_net(&mut self, nic: usize, upwards: f64) {
+        let name = format!("net{}", self.topology.nets.len());
+        self.topology.nets.push(Net { name, nic, gbyte_per_second: upwards, is_told: false });
+    }
+
+    fn note_template(&mut self) {
+        let gpus = self.topology.devices.iter().filter(|device| device.kind == Kind::Gpu).count();
+        if !self.names_gpus && gpus > 0 {
+            let note = format!(
+                "the {gpus} GPUs are known by their PCI class: NCCL finds their numbers and NVLinks on the machine, here they have none"
+            );
+            self.topology.notes.push(note);
+        }
+        let nets = self.topology.nets.iter().filter(|net| !net.is_told).count();
+        if nets > 0 {
+            self.topology.notes.push(format!("the file tells no rate of {nets} ports of adapters"));
+        }
     }
 
     /// The lines of a GPU.
@@ -257,17 +347,16 @@ impl<'a> Reader<'a> {
             if gbyte_per_second <= 0.0 {
                 return Err(self.xml.error(line, format!("carries {gbyte_per_second} GB/s; it must be more than 0")));
             }
-            let line = self.xml.line(line);
-            self.direct.push(Direct { gpu, cpu, gbyte_per_second, to, line });
+            self.direct.push(Direct { gpu, cpu, gbyte_per_second, to });
         }
         Ok(())
     }
 
     /// Links of GPUs stand at each of their ends.
-    fn join_gpus(&mut self) -> Result<(), FormatError> {
+    fn join_gpus(&mut self) {
         let mut pairs: BTreeMap<(usize, usize), [f64; 2]> = BTreeMap::new();
-        let (mut nvswitch, mut missing) = (None, 0);
-        for Direct { gpu, cpu, gbyte_per_second, to, line } in std::mem::take(&mut self.direct) {
+        let (mut nvswitch, mut missing, mut own) = (None, 0, 0);
+        for Direct { gpu, cpu, gbyte_per_second, to } in std::mem::take(&mut self.direct) {
             let to = match to {
                 To::Cpu => {
                     self.link(cpu, gpu, gbyte_per_second);
@@ -275,15 +364,17 @@ impl<'a> Reader<'a> {
                 }
                 To::NvSwitch => {
                     let device = *nvswitch.get_or_insert_with(|| {
-                        self.topology.devices.push(Device { kind: Kind::NvSwitch, name: "nvswitch".to_owned(), busid: String::new() });
+                        let (name, busid) = ("nvswitch".to_owned(), String::new());
+                        self.topology.devices.push(Device { kind: Kind::NvSwitch, name, busid, host: 0 });
                         self.topology.devices.len() - 1
                     });
                     self.link(gpu, device, gbyte_per_second);
                     continue;
                 }
-                To::Gpu(target) => match self.by_busid.get(target) {
+                To::Gpu(target) => match self.by_busid.get(&(self.topology.devices[gpu].host, address(target))) {
                     Some(&to) if to == gpu => {
-                        return Err(FormatError::new(self.xml.name, line, format!("leads from {} to itself", short(target))));
+                        own += 1;
+                        continue;
                     }
                     Some(&to) => to,
                     None => {
@@ -301,34 +392,43 @@ impl<'a> Reader<'a> {
             let rate = if there > 0.0 && back > 0.0 { there.min(back) } else { there.max(back) };
             self.link(one, other, rate);
         }
+        if own > 0 {
+            self.topology.notes.push(format!("{own} links lead from a GPU to itself, and are left out"));
+        }
         if missing > 0 {
             self.topology.notes.push(format!("{missing} links lead to GPUs that are not in the file, and are left out"));
         }
         if unequal > 0 {
             self.topology.notes.push(format!("{unequal} links between GPUs are not the same at both ends: the slower one counts"));
         }
-        Ok(())
     }
 
-    /// Every two CPUs are joined.
+    /// Every two CPUs of a machine are joined.
     fn join_cpus(&mut self) {
         let cpus = std::mem::take(&mut self.cpus);
         for (place, &(one, rate)) in cpus.iter().enumerate() {
-            for &(other, _) in &cpus[place + 1..] {
-                self.link(one, other, rate);
-            }
+            let host = |cpu: usize| self.topology.devices[cpu].host;
+            let others: Vec<usize> = cpus[place + 1..].iter().map(|(other, _)| *other).filter(|&other| host(other) == host(one)).collect();
+            others.into_iter().for_each(|other| self.link(one, other, rate));
         }
     }
 }
 
-/// What a PCI device is, by the beginning of its class; what is no GPU and no adapter is a switch.
+/// An address on the PCI bus, however its letters are written.
+fn address(busid: &str) -> String {
+    busid.trim().to_ascii_lowercase()
+}
+
+/// What a PCI device is, by the beginning of its class; what is none of these is a switch.
 fn kind_of(class: &str) -> Kind {
     let class = class.to_ascii_lowercase();
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| class.starts_with(prefix));
-    match (begins(&["0x03", "0x120000"]), begins(&["0x02"])) {
-        (true, _) => Kind::Gpu,
-        (_, true) => Kind::Nic,
-        _ => Kind::Switch,
+    match () {
+        () if begins(&["0x03", "0x120000"]) => Kind::Gpu,
+        () if begins(&["0x02"]) => Kind::Nic,
+        () if begins(&["0x068000"]) => Kind::NvSwitch,
+        () if begins(&["0x068001"]) => Kind::Cpu,
+        () => Kind::Switch,
     }
 }
 
@@ -359,6 +459,7 @@ fn pci_gbyte_per_second(speed: &str, width: Option<&str>) -> Option<f64> {
 /// GB/s of an NVLink, by the generation of the GPU.
 fn nvlink_gbyte_per_second(sm: f64) -> f64 {
     match sm as u32 {
+        100.. => 40.1,
         90.. => 20.6,
         86 => 12.0,
         70.. => 20.0,

@@ -1,6 +1,6 @@
 //! Any network from a file.
 
-use crate::fabric::FileKind;
+use crate::fabric::{Details, FileKind};
 use crate::format::recognise::{self, Form};
 use crate::format::{FormatError, edge_list, graphml, network_json, uec};
 use kasuri_network::network::{Network, NetworkError};
@@ -13,9 +13,8 @@ use serde::Deserialize;
 ///
 /// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. GraphML is
 /// read alike. A file whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and
-/// periods are its own.
-/// One whose name ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches: its fastest links have the periods of
-/// `[network]`, slower ones longer ones.
+/// periods are its own. One whose name ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches: its fastest links
+/// have the periods of `[network]`, slower ones longer ones.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -28,6 +27,39 @@ impl Member for File {
     const SUMMARY: &'static str = "any network, from an edge list with latencies, or from JSON";
     const SOURCE: &'static str = "Kasuri's edge list, described in the reference";
     const EXAMPLE: &'static str = "path = \"network.txt\"";
+}
+
+/// What the rates and latencies of a file ask of `[network]`.
+pub(crate) struct Asked {
+    /// Gbit/s of a channel of one cycle a flit.
+    pub(crate) gbit_per_second: f64,
+    /// Bytes of a flit, where latencies are cycles of such flits.
+    pub(crate) flit_bytes: Option<u32>,
+}
+
+/// The part of a network's file that says its rates.
+#[derive(Deserialize)]
+struct OfFabric {
+    #[serde(default)]
+    fabric: Option<Details>,
+}
+
+impl File {
+    /// What rates this file's links have, if it tells them: with others they would all be scaled. `None` too where it cannot be read.
+    pub(crate) fn asked(&self, context: &BuildContext<'_>) -> Option<Asked> {
+        let bytes = context.files.read(&self.path).ok()?;
+        if self.path.ends_with(".json") {
+            let details = serde_json::from_slice::<OfFabric>(&bytes).ok()?.fabric?;
+            let asked = Asked { gbit_per_second: details.channel_gbit_per_second, flit_bytes: details.latency_flit_bytes };
+            return (asked.gbit_per_second > 0.0).then_some(asked);
+        }
+        if self.path.ends_with(".topo") {
+            return None;
+        }
+        let rates = edge_list::parse(&self.path, &bytes).ok()?.rates()?;
+        let gbit_per_second = rates.gbit_per_second * f64::from(context.channels.link(0).period);
+        Some(Asked { gbit_per_second, flit_bytes: None })
+    }
 }
 
 impl Topology for File {

@@ -69,6 +69,55 @@ fn bandwidths_are_those_that_nccl_derives() {
     assert_eq!((rate(&found, "gpu0", "gpu1"), found.notes.len()), (vec![80.0], 2));
 }
 
+/// What clouds ship for NCCL_TOPO_FILE names GPUs (0x0302) and adapters (0x0207) by their PCI class; NCCL fills in the rest.
+#[test]
+fn templates_name_gpus_and_adapters_by_their_class() {
+    let text = r#"<system version="1">
+      <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD">
+        <pci busid="ffff:ff:01.0" class="0x060400" link_speed="16 GT/s" link_width="16">
+          <pci busid="0001:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+          <pci busid="0002:00:00.0" class="0x030200" link_speed="8 GT/s" link_width="16"><gpu sm="80"/></pci>
+          <pci busid="0101:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="16"/>
+          <pci busid="0102:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="8"><nic><net name="mlx5_1" speed="200000"/></nic></pci>
+          <pci busid="0200:00:00.0" class="0x068000" link_speed="16 GT/s" link_width="2"/>
+        </pci>
+      </cpu>
+    </system>"#;
+    let found = parse("t.xml", text.as_bytes()).unwrap();
+    let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["cpu0", "pci ffff:ff:01.0", "gpu0", "gpu1", "nic 0101:00:00.0", "nic 0102:00:00.0"]);
+    // 16 lanes of 16 GT/s are 24 GB/s.
+    let nets: Vec<(&str, f64, bool)> = found.nets.iter().map(|net| (net.name.as_str(), net.gbyte_per_second, net.is_told)).collect();
+    assert_eq!(nets, [("net0", 24.0, false), ("mlx5_1", 25.0, true)]);
+    assert!(found.notes[0].starts_with("the 2 GPUs are known by their PCI class"), "{:?}", found.notes);
+    assert_eq!(found.notes[1], "the file tells no rate of 1 ports of adapters");
+    // A file that names a GPU by its rank is no template: others are left out.
+    let named = text.replace("<gpu sm=\"80\"/>", "<gpu sm=\"80\" dev=\"3\" rank=\"0\"/>");
+    let found = parse("t.xml", named.as_bytes()).unwrap();
+    let gpus: Vec<&str> = found.devices.iter().filter(|device| device.kind == Kind::Gpu).map(|device| device.name.as_str()).collect();
+    assert_eq!(gpus, ["gpu3"]);
+}
+
+#[test]
+fn links_to_oneself_are_left_out_and_machines_are_kept_apart() {
+    let own = NODE.replacen("target=\"0000:12:00.0\"", "target=\"0000:11:00.0\"", 1);
+    let found = parse("t.xml", own.as_bytes()).unwrap();
+    assert_eq!(found.notes[0], "1 links lead from a GPU to itself, and are left out");
+    assert_eq!((rate(&found, "gpu0", "gpu0"), rate(&found, "gpu0", "gpu1")), (vec![], vec![80.0]));
+    let two =
+        NODE.replacen("numaid=\"0\"", "numaid=\"0\" host_hash=\"0x1\"", 1).replacen("numaid=\"1\"", "numaid=\"0\" host_hash=\"0x2\"", 1);
+    let found = parse("t.xml", two.as_bytes()).unwrap();
+    let hosts: Vec<u32> = found.devices.iter().map(|device| device.host).collect();
+    assert_eq!((found.hosts, hosts), (2, vec![0, 0, 0, 0, 0, 1, 1, 1, 0]));
+    assert_eq!(found.links.iter().filter(|link| link.ends.iter().all(|&end| found.devices[end].kind == Kind::Cpu)).count(), 0);
+    // A net without a speed has 10 Gbit/s.
+    let slow = parse("t.xml", NODE.replacen("speed=\"400000\" ", "", 1).as_bytes()).unwrap();
+    assert!((slow.nets[0].gbyte_per_second - 1.25).abs() < 1e-12);
+    // NVIDIA/nccl, `topo.h`: SM100_NVLINK_BW 40.1 GB/s.
+    let blackwell = parse("t.xml", NODE.replace("sm=\"80\"", "sm=\"100\"").as_bytes()).unwrap();
+    assert_eq!(rate(&blackwell, "gpu0", "gpu1"), [4.0 * 40.1]);
+}
+
 #[test]
 fn what_is_wrong_is_shown_with_its_line() {
     for (old, new, expected) in [
@@ -78,7 +127,6 @@ fn what_is_wrong_is_shown_with_its_line() {
         ("count=\"4\"", "count=\"0\"", "t.xml:7: count is `0`; it must be 1 or more"),
         ("link_width=\"16\"", "link_width=\"x16\"", "t.xml:4: link_width is `x16`; it must be a whole number of lanes"),
         ("0000:12:00.0\" class", "0000:11:00.0\" class", "t.xml:11: has a second device at 0000:11:00.0"),
-        ("target=\"0000:12:00.0\"", "target=\"0000:11:00.0\"", "t.xml:7: leads from 0000:11:00.0 to itself"),
         ("busid=\"0000:10:00.0\" ", "", "t.xml:4: <pci> has no attribute `busid`"),
         ("bw=\"4500\"", "bw=\"-1\"", "carries -0.002 GB/s; it must be more than 0"),
         ("</system>", "", "t.xml:"),
