@@ -119,6 +119,25 @@ pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
+/// How many times its size a gzipped file may unpack to: dumps of fabrics and traces shrink to between a seventh and a thirtieth, while a
+/// few MB made for it unpack to a thousand times as much.
+const MAX_EXPANSION: u64 = 100;
+
+/// Reads a whole file, gzipped or not, of at most [`MAX_FILE_BYTES`]; a gzipped one may unpack to [`MAX_TEXT_BYTES`], or to
+/// [`MAX_EXPANSION`] times its size.
+pub(crate) fn read_dump(path: &Path) -> io::Result<Vec<u8>> {
+    let size = fs::metadata(path)?.len();
+    let most = size.saturating_mul(MAX_EXPANSION).clamp(MAX_TEXT_BYTES, MAX_FILE_BYTES);
+    read_gzipped_at_most(path, most).map_err(|reason| match reason.kind() {
+        io::ErrorKind::FileTooLarge if size < most => {
+            let reason =
+                format!("unpacks to more than {most} bytes ({} MiB) from {size}: no dump shrinks so much; unpack it yourself", most >> 20);
+            io::Error::new(io::ErrorKind::FileTooLarge, reason)
+        }
+        _ => reason,
+    })
+}
+
 /// Reads a text file, without a byte-order mark. `expected` says what it should be.
 ///
 /// # Errors
@@ -195,5 +214,23 @@ mod tests {
         fs::write(&path, "12345").unwrap();
         assert_eq!(read_at_most(&path, 5).unwrap(), b"12345");
         assert!(read_at_most(&path, 4).unwrap_err().to_string().contains("more than 4 bytes"));
+    }
+
+    /// 65 MiB of blanks shrink to a thousandth: they are not unpacked to the end. What shrinks as dumps do is read.
+    #[test]
+    fn what_unpacks_without_measure_is_refused() {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dump.gz");
+        let write = |count: usize| {
+            let mut packed = flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
+            (0..count).for_each(|_| packed.write_all(&[b' '; 1 << 20]).unwrap());
+            packed.finish().unwrap();
+        };
+        write(65);
+        let error = read_dump(&path).unwrap_err().to_string();
+        assert!(error.starts_with("unpacks to more than 67108864 bytes (64 MiB) from "), "{error}");
+        write(2);
+        assert_eq!(read_dump(&path).unwrap().len(), 2 << 20);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::schedule::{Export, Exported};
 use super::{Exit, Failure, output};
-use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, Unreachable, UnusualSwitch, audit, audit_pairs, by_time};
+use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, Unreachable, UnusualSwitch, audit, audit_pairs, by_time, cables};
 use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
 use crate::fabric::pairs::PairRoutes;
-use crate::input::{MAX_FILE_BYTES, read_gzipped_at_most, read_text};
+use crate::input::{read_dump, read_text};
 use clap::{Args, Subcommand, ValueEnum};
 use kasuri_config::fabric::{Fabric as Imported, ForSlurm, Join, Options, Rate, SourceFile, Speed, Takes, import, parse_pairs};
 use kasuri_config::format::recognise::{self, Form};
@@ -34,8 +34,9 @@ enum Action {
 /// The dumps of one fabric, or the file that `kasuri fabric import` made of them; gzipped or not.
 #[derive(Debug, Args)]
 struct Dumps {
-    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one file
-    /// that says all: a mesh graph descriptor, NCCL's topology of a node, one of ns-3 or SimAI, GraphML, an edge list, or what `kasuri fabric import` wrote
+    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one
+    /// file that says all: a mesh graph descriptor, NCCL's topology of a node, one of ns-3 or SimAI, GraphML, an edge list, or what `kasuri
+    /// fabric import` wrote
     #[arg(value_name = "DUMP", required = true)]
     files: Vec<PathBuf>,
     /// Take adapters that are no host's, too: aggregation nodes, routers
@@ -44,7 +45,7 @@ struct Dumps {
     /// The rate of cables that ibnetdiscover shows as ???, for example 4xHDR
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     unknown_rate: Option<Rate>,
-    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]
+    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]; refused where it says all
     #[arg(long, value_name = "GBIT", value_parser = parse_speed)]
     link_rate: Option<Speed>,
     /// The chips of a link between two meshes, of which a descriptor says none, for example 0:12=1:0; may stand several times
@@ -65,7 +66,7 @@ impl Dumps {
     fn read(&self, takes: Option<&Takes<'_>>) -> Result<Imported, Failure> {
         let files = self.files.iter().map(|path| {
             let name = path.display().to_string();
-            match read_gzipped_at_most(path, MAX_FILE_BYTES) {
+            match read_dump(path) {
                 Ok(bytes) => Ok((name, bytes)),
                 Err(reason) => Err(Failure::Input(format!("{name}: cannot be read: {reason}"))),
             }
@@ -91,6 +92,8 @@ struct Import {
 }
 
 /// Looks at cables and forwarding tables: unequal trunks, pairs without a route, detours, credit loops, loaded cables
+///
+/// The exit status is 1 if routes do not arrive: tables without an entry, ports without a cable, packets that go round.
 #[derive(Debug, Args)]
 struct AuditCommand {
     #[command(flatten)]
@@ -199,6 +202,10 @@ impl Slurm {
                     return Err(Failure::Input("--topology: names a topology of a topology.yaml; this is another file".to_owned()));
                 }
                 let ForSlurm { topology, several, unnamed } = self.dumps.read(None)?.slurm();
+                if topology.switches.is_empty() {
+                    let name = self.dumps.files[0].display();
+                    return Err(Failure::Input(format!("{name}: has no switch with a host, and Slurm's topologies are made of switches")));
+                }
                 if several > 0 {
                     writeln!(std::io::stderr(), "note: {several} hosts have adapters at several switches: that of the first counts")?;
                 }
@@ -227,8 +234,7 @@ impl Slurm {
     fn read_slurm(&self) -> Result<Option<slurm_topology::SlurmTopology>, Failure> {
         let [path] = self.dumps.files.as_slice() else { return Ok(None) };
         let name = path.display().to_string();
-        let bytes =
-            read_gzipped_at_most(path, MAX_FILE_BYTES).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+        let bytes = read_dump(path).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
         let ends_in = |endings: &[&str]| path.extension().is_some_and(|end| endings.iter().any(|ending| end == *ending));
         let wrong = |form: Form| {
             let (name, bytes) = (&name, &bytes);
@@ -261,38 +267,46 @@ impl Import {
         let fabric = self.dumps.read(takes.as_ref().map(|takes| takes as &Takes<'_>))?;
         std::fs::write(&self.output, fabric.write())
             .map_err(|reason| Failure::Other(format!("{}: cannot be written: {reason}", self.output.display())))?;
-        let found = audit_of_cables(&fabric);
-        writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], found, &[]))?;
+        writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], counts(&fabric), &[]))?;
         fabric.details.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))?;
         let routing = if fabric.network.tables().is_some() { "tables" } else { "minimal" };
+        let rate = match fabric.details.channel_gbit_per_second {
+            rate if rate > 0.0 => format!("\nflit_bytes = 64\nchannel_gbit_per_second = {rate}"),
+            _ => String::new(),
+        };
         writeln!(
             out,
-            "\n{} is for other `kasuri fabric` commands, and for experiments:\n\n[network]\ntopology = \"file\"\npath = \"{}\"\n\
-             flit_bytes = 64\nchannel_gbit_per_second = {}\n\n[routing]\nalgorithm = \"{routing}\"",
+            "\n{} is for other `kasuri fabric` commands, and for experiments:\n\n[network]\ntopology = \"file\"\npath = \"{}\"{rate}\n\n\
+             [routing]\nalgorithm = \"{routing}\"",
             self.output.display(),
             self.output.file_name().map_or_else(|| self.output.display().to_string(), |name| name.to_string_lossy().into_owned()),
-            fabric.details.channel_gbit_per_second,
         )?;
         Ok(Exit::DONE)
     }
 }
 
 /// The counts of what was imported.
-fn audit_of_cables(fabric: &Imported) -> Vec<Vec<String>> {
-    let (network, details) = (&fabric.network, &fabric.details);
-    let hosts: BTreeSet<&str> = details.hosts.iter().map(String::as_str).collect();
-    let tables = network
-        .tables()
-        .map_or("none".to_owned(), |tables| format!("{} switches, {} addresses", network.router_count(), tables.address_count()));
-    let rows = [
-        ("switches", network.router_count().to_string()),
-        ("hosts", hosts.len().to_string()),
-        ("adapters", network.terminal_count().to_string()),
-        ("cables between switches", (network.router_channels().count() / 2).to_string()),
-        ("rates", details.rates.join(", ")),
-        ("forwarding tables", tables),
-    ];
-    rows.map(|(name, value)| vec![name.to_owned(), value]).to_vec()
+fn counts(fabric: &Imported) -> Vec<Vec<String>> {
+    let (network, found) = (&fabric.network, cables(fabric));
+    let tables =
+        network.tables().map_or("none".to_owned(), |tables| format!("{} switches, {} addresses", found.switches, tables.address_count()));
+    let mut rows = parts(&found);
+    rows.extend([("rates", fabric.details.rates.join(", ")), ("forwarding tables", tables)]);
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
+}
+
+/// How many switches, hosts and cables there are.
+fn parts(found: &Audit) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("switches", found.switches.to_string())];
+    if found.other_routers > 0 {
+        rows.push(("other routers (hosts, GPUs, chips, CPUs)", found.other_routers.to_string()));
+    }
+    rows.extend([
+        ("hosts", found.hosts.to_string()),
+        ("adapters", found.adapters.to_string()),
+        ("cables between switches", found.cables.to_string()),
+    ]);
+    rows
 }
 
 impl AuditCommand {
@@ -305,7 +319,7 @@ impl AuditCommand {
         if self.format == Format::Json {
             let text = serde_json::to_string_pretty(&found).map_err(|error| Failure::Other(error.to_string()))?;
             writeln!(out, "{text}")?;
-            return Ok(Exit::DONE);
+            return Ok(status(&found));
         }
         writeln!(out, "{}", output::table(&["QUANTITY", "VALUE"], overview(&found), &[]))?;
         found.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))?;
@@ -315,7 +329,7 @@ impl AuditCommand {
             (None, Some(routes)) => write_routes(routes, out)?,
             (None, None) => writeln!(out, "\nThere are no forwarding tables: give those of dump_lfts or ibroute, too.")?,
         }
-        Ok(Exit::DONE)
+        Ok(status(&found))
     }
 
     fn of_pairs(&self, fabric: &Imported, path: &Path) -> Result<Audit, Failure> {
@@ -330,28 +344,40 @@ impl AuditCommand {
     }
 }
 
+/// 1 if a route does not arrive. A credit loop is possible in many a fabric that runs, and changes nothing.
+fn status(found: &Audit) -> Exit {
+    let lost = found.tables.as_ref().map_or(0, |routes| routes.unreachable) + found.pairs.as_ref().map_or(0, |pairs| pairs.unreachable);
+    if lost > 0 { Exit::ROUTES_LOST } else { Exit::DONE }
+}
+
 fn overview(found: &Audit) -> Vec<Vec<String>> {
     let rates: Vec<String> = found.rates.iter().map(|(rate, count)| format!("{count} {rate}")).collect();
-    let mut rows = vec![
-        ("switches", found.switches.to_string()),
-        ("hosts", found.hosts.to_string()),
-        ("adapters", found.adapters.to_string()),
-        ("cables between switches", found.cables.to_string()),
+    let mut rows = parts(found);
+    rows.extend([
         ("cables by rate", rates.join(", ")),
         ("cables slower than most of their kind", found.slow_cables.len().to_string()),
         ("unequal trunks", found.unequal_trunks.len().to_string()),
         ("switches with an unusual number of cables", found.unusual_switches.len().to_string()),
-    ];
-    let loops = |cycle: &[String], lanes: u32| match (cycle.len(), lanes) {
-        (0, 1) => "none, on one virtual lane".to_owned(),
-        (0, lanes) => format!("none, on {lanes} virtual lanes"),
-        (length, _) => format!("possible: a cycle of {length} cables"),
+    ]);
+    let loops = |cycle: &[String], lanes: u32, assumed: Option<&String>| {
+        let verdict = match (cycle.len(), lanes) {
+            // That holds whatever lanes packets have: lanes only part what waits for each other.
+            (0, 1) => return "none, on one virtual lane".to_owned(),
+            (0, lanes) => format!("none, on {lanes} virtual lanes"),
+            (length, _) => format!("possible: a cycle of {length} cables"),
+        };
+        assumed.map_or(verdict.clone(), |assumed| format!("{verdict}; {assumed}"))
+    };
+    let on_a_route = match found.other_routers {
+        0 => "cables between switches on a route, mean",
+        _ => "cables on a route, mean",
     };
     if let Some(pairs) = &found.pairs {
         rows.extend([
             ("pairs", pairs.routes.to_string()),
             ("pairs whose packets do not arrive", pairs.unreachable.to_string()),
-            ("credit loops of these pairs", loops(&pairs.cycle, pairs.virtual_lanes)),
+            ("pairs whose packets go round: forwarding loops", pairs.going_round.to_string()),
+            ("credit loops of these pairs", loops(&pairs.cycle, pairs.virtual_lanes, pairs.assumed_lanes.as_ref())),
             ("pairs over the busiest cable", round(pairs.loads.max)),
         ]);
     }
@@ -359,9 +385,10 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
         rows.extend([
             ("routes", routes.routes.to_string()),
             ("routes that do not arrive", routes.unreachable.to_string()),
+            ("routes that go round: forwarding loops", routes.going_round.to_string()),
             ("routes that are longer than they need be", routes.not_minimal.to_string()),
-            ("cables between switches on a route, mean", format!("{:.4}", routes.mean_hops)),
-            ("credit loops", loops(&routes.cycle, routes.virtual_lanes)),
+            (on_a_route, format!("{:.4}", routes.mean_hops)),
+            ("credit loops", loops(&routes.cycle, routes.virtual_lanes, routes.assumed_lanes.as_ref())),
             ("all to all: routes over the busiest cable", round(routes.uniform.max)),
             ("all to all: routes over a cable, mean", round(routes.uniform.mean)),
             ("shifts: routes over the busiest cable, mean", format!("{:.3}", routes.shift.mean_of_max)),

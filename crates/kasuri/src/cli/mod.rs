@@ -116,6 +116,8 @@ struct Exit(u8);
 
 impl Exit {
     const DONE: Self = Self(0);
+    /// `kasuri fabric audit` found routes that do not arrive.
+    const ROUTES_LOST: Self = Self(1);
     /// `kasuri check` found a possible deadlock.
     const DEADLOCK_POSSIBLE: Self = Self(2);
 }

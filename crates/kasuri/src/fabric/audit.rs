@@ -17,13 +17,15 @@ use std::sync::Arc;
 pub struct Audit {
     /// Switches.
     pub switches: u32,
+    /// Routers of the network that are no switches: hosts, GPUs, chips, CPUs and adapters, where the file has these as nodes.
+    pub other_routers: u32,
     /// Hosts: adapters of one host count once.
     pub hosts: u64,
     /// Terminals: ports of adapters.
     pub adapters: u32,
     /// Cables between switches.
     pub cables: u64,
-    /// How many cables, those of adapters included, have each rate.
+    /// How many cables, those of adapters and of hosts included, have each rate.
     pub rates: BTreeMap<String, u64>,
     /// What the import found worth a look.
     pub notes: Vec<String>,
@@ -88,6 +90,8 @@ pub struct Routes {
     pub routes: u64,
     /// Those that do not arrive.
     pub unreachable: u64,
+    /// Of these, those whose packets go round from switch to switch: forwarding loops.
+    pub going_round: u64,
     /// Ordered pairs of adapters of which some route does not arrive.
     pub unreachable_pairs: u64,
     /// The first of them, with the reason.
@@ -100,12 +104,15 @@ pub struct Routes {
     pub not_minimal: u64,
     /// The first of them.
     pub not_minimal_first: Vec<Detour>,
-    /// Can packets wait for each other in a cycle?
+    /// Can packets that arrive wait for each other in a cycle? Packets that go round are counted in [`Self::going_round`].
     pub credit_loops: bool,
     /// The cycle, a cable and its virtual lane each.
     pub cycle: Vec<String>,
     /// Virtual lanes that the routes use.
     pub virtual_lanes: u32,
+    /// What the verdict takes the virtual lanes of packets to be, where the dumps do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_lanes: Option<String>,
     /// Cables and lanes of the dependency graph, and its edges.
     pub dependencies: [u64; 2],
     /// All adapters send to all others alike.
@@ -194,27 +201,32 @@ pub fn audit_pairs(fabric: &Fabric, tables: &Arc<ForwardingTables>, pairs: &[(Te
 }
 
 /// What there is to say of a fabric without its tables.
-fn cables(fabric: &Fabric) -> Audit {
+pub fn cables(fabric: &Fabric) -> Audit {
     let (network, details) = (&fabric.network, &fabric.details);
     let mut rates: BTreeMap<String, u64> = BTreeMap::new();
     let adapters = (0..network.terminal_count()).map(ChannelId);
-    // Both channels of a cable between switches are there.
+    // What leads from a host, GPU or chip that is a router into its terminal is no cable.
+    let adapters = adapters.filter(|&channel| fabric.is_switch(network.injection_port(TerminalId(channel.0)).0));
+    // Both channels of a cable between routers are there.
     let between: Vec<ChannelId> = network.router_channels().collect();
     adapters.for_each(|channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 2);
     between.iter().for_each(|&channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 1);
     rates.values_mut().for_each(|count| *count = count.div_ceil(2));
-    let hosts: BTreeSet<&str> = details.hosts.iter().map(String::as_str).collect();
+    let hosts: BTreeSet<&str> =
+        details.hosts.iter().zip(&details.is_host).filter(|(_, is_host)| **is_host).map(|(host, _)| host.as_str()).collect();
     let ranks = ranks(network);
+    let switches = (0..network.router_count()).filter(|&router| fabric.is_switch(RouterId(router))).count() as u32;
     Audit {
-        switches: network.router_count(),
+        switches,
+        other_routers: network.router_count() - switches,
         hosts: hosts.len() as u64,
         adapters: network.terminal_count(),
-        cables: between.len() as u64 / 2,
+        cables: between.iter().filter(|&&channel| fabric.is_between_switches(channel)).count() as u64 / 2,
         rates,
         notes: details.notes.clone(),
         unequal_trunks: unequal_trunks(fabric, &ranks),
         slow_cables: slow_cables(fabric),
-        unusual_switches: unusual_switches(network, &ranks),
+        unusual_switches: unusual_switches(fabric, &ranks),
         tables: None,
         pairs: None,
     }
@@ -264,10 +276,10 @@ fn usual<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
 fn unequal_trunks(fabric: &Fabric, ranks: &[u32]) -> Vec<Trunk> {
     let network = &fabric.network;
     let mut unequal = Vec::new();
-    for router in (0..network.router_count()).map(RouterId) {
+    for router in (0..network.router_count()).map(RouterId).filter(|&router| fabric.is_switch(router)) {
         // Cables and Mbit/s of each neighbour.
         let mut trunks: BTreeMap<RouterId, (u32, u64)> = BTreeMap::new();
-        for (neighbour, channel) in neighbours(network, router) {
+        for (neighbour, channel) in neighbours(network, router).filter(|(neighbour, _)| fabric.is_switch(*neighbour)) {
             let trunk = trunks.entry(neighbour).or_default();
             trunk.0 += 1;
             trunk.1 += fabric.gbit_per_second(channel).map_or(0, |rate| (rate * 1000.0).round() as u64);
@@ -294,13 +306,17 @@ fn unequal_trunks(fabric: &Fabric, ranks: &[u32]) -> Vec<Trunk> {
 fn slow_cables(fabric: &Fabric) -> Vec<SlowCable> {
     let network = &fabric.network;
     let adapters: Vec<ChannelId> = (0..network.terminal_count()).map(ChannelId).collect();
+    // A host that is a router itself has its cables among those between routers.
+    let adapters: Vec<ChannelId> =
+        adapters.into_iter().filter(|channel| fabric.is_switch(network.injection_port(TerminalId(channel.0)).0)).collect();
     let is_first = |channel: &ChannelId| match (network.source(*channel), network.destination(*channel)) {
         (Endpoint::Router(from, out), Endpoint::Router(to, into)) => (from, out) < (to, into),
         _ => true,
     };
-    let between: Vec<ChannelId> = network.router_channels().filter(is_first).collect();
+    let (between, of_hosts): (Vec<ChannelId>, Vec<ChannelId>) =
+        network.router_channels().filter(is_first).partition(|&channel| fabric.is_between_switches(channel));
     let mut slow = Vec::new();
-    for kind in [adapters, between] {
+    for kind in [adapters, of_hosts, between] {
         let mbit = |channel: ChannelId| fabric.gbit_per_second(channel).map_or(0, |rate| (rate * 1000.0).round() as u64);
         let Some(common) = usual(kind.iter().map(|&channel| mbit(channel))) else { continue };
         let usual_rate = kind.iter().find(|&&channel| mbit(channel) == common).map_or("", |&channel| fabric.rate(channel));
@@ -312,11 +328,14 @@ fn slow_cables(fabric: &Fabric) -> Vec<SlowCable> {
     slow
 }
 
-fn unusual_switches(network: &Network, ranks: &[u32]) -> Vec<UnusualSwitch> {
-    let cables: Vec<u32> = (0..network.router_count()).map(|router| neighbours(network, RouterId(router)).count() as u32).collect();
+fn unusual_switches(fabric: &Fabric, ranks: &[u32]) -> Vec<UnusualSwitch> {
+    let network = &fabric.network;
+    let is_counted = |router: u32| fabric.is_switch(RouterId(router));
+    let cables_of = |router| neighbours(network, RouterId(router)).filter(|(neighbour, _)| is_counted(neighbour.0)).count() as u32;
+    let cables: Vec<u32> = (0..network.router_count()).map(cables_of).collect();
     let mut unusual = Vec::new();
     for rank in ranks.iter().copied().collect::<BTreeSet<u32>>() {
-        let of_rank = || (0..network.router_count()).filter(|&router| ranks[router as usize] == rank);
+        let of_rank = || (0..network.router_count()).filter(|&router| ranks[router as usize] == rank && is_counted(router));
         let Some(common) = usual(of_rank().map(|router| cables[router as usize])) else { continue };
         for router in of_rank().filter(|&router| cables[router as usize] != common) {
             let switch = network.router_names().of(router);
@@ -329,9 +348,6 @@ fn unusual_switches(network: &Network, ranks: &[u32]) -> Vec<UnusualSwitch> {
 /// Follows every route.
 fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes {
     let network = &fabric.network;
-    let routing = TableRouting::new(network, Arc::clone(tables), AddressChoice::Random);
-    let required = routing.virtual_channels_required();
-    let report = check_within(network, &routing, &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
     let mut walked = Walked::new(network);
     let homes = Homes::of(network);
     // Terminals of one router often follow each other.
@@ -363,11 +379,49 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
                 .for_each(|source| walked.without_address(source, terminal));
         }
     }
+    // A packet that goes round waits for itself, if it is not thrown away: that is a forwarding loop, and no credit loop of the routes.
+    let checked = if walked.unreachable > 0 { Arc::new(tables.only(&arriving(network, tables, &homes))) } else { Arc::clone(tables) };
+    let routing = TableRouting::new(network, checked, AddressChoice::Random);
+    let required = routing.virtual_channels_required();
+    let report = check_within(network, &routing, &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
     let cycle = match &report.verdict {
         Verdict::Acyclic => Vec::new(),
         Verdict::Cycle(cycle) => cycle.iter().map(|&(channel, lane)| lane_name(fabric, channel, lane, required)).collect(),
     };
     walked.findings(fabric, tables, &report, cycle, required, top)
+}
+
+/// The entries of tables that lie on routes which arrive.
+fn arriving(network: &Network, tables: &ForwardingTables, homes: &Homes) -> BTreeSet<(RouterId, u32)> {
+    let (mut entries, mut path) = (BTreeSet::new(), Vec::new());
+    for terminal in (0..network.terminal_count()).map(TerminalId) {
+        for address in tables.addresses(terminal) {
+            for &home in homes.terminals.keys() {
+                if tables.follow(network, home, terminal, address, &mut path).is_err() {
+                    continue;
+                }
+                entries.extend(path.iter().filter_map(|&channel| match network.source(channel) {
+                    Endpoint::Router(router, _) => Some((router, address)),
+                    Endpoint::Terminal(_) => None,
+                }));
+            }
+        }
+    }
+    entries
+}
+
+/// What a verdict takes the virtual lanes of packets to be where the dumps of a fabric do not say it: what routings such as DFSSSP or LASH
+/// need, which part packets by their service levels.
+pub(super) fn assumed_lanes(fabric: &Fabric, tables: &ForwardingTables) -> Option<String> {
+    // Fabrics without LIDs have no service levels.
+    let has_levels = fabric.details.terminal_lids.iter().any(|&lid| lid > 0);
+    let text = match (tables.levels_from(TerminalId(0)), tables.lanes()) {
+        (None, None) => "their service levels are not known, and all are taken to have the same lane",
+        (None, Some(_)) => "their service levels are not known, and all are taken to have level 0",
+        (Some(_), None) => "which lanes switches give to service levels is not known, and level N is taken to have lane N",
+        (Some(_), Some(_)) => return None,
+    };
+    has_levels.then(|| text.to_owned())
 }
 
 pub(super) fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u32) -> String {
@@ -395,6 +449,7 @@ struct Walked<'a> {
     network: &'a Network,
     routes: u64,
     unreachable: u64,
+    going_round: u64,
     pairs: u64,
     strays: Vec<Unreachable>,
     hops: BTreeMap<u32, u64>,
@@ -408,7 +463,7 @@ impl<'a> Walked<'a> {
     fn new(network: &'a Network) -> Self {
         let load = vec![0.0; network.channel_count() as usize];
         let (strays, hops, detours) = (Vec::new(), BTreeMap::new(), Vec::new());
-        Self { network, routes: 0, unreachable: 0, pairs: 0, strays, hops, not_minimal: 0, detours, load }
+        Self { network, routes: 0, unreachable: 0, going_round: 0, pairs: 0, strays, hops, not_minimal: 0, detours, load }
     }
 
     /// The routes of so many sources at one router, to one of `addresses` addresses of a terminal.
@@ -429,6 +484,7 @@ impl<'a> Walked<'a> {
     fn lost(&mut self, source: TerminalId, to: TerminalId, stray: Stray, is_first: bool) {
         self.routes += 1;
         self.unreachable += 1;
+        self.going_round += u64::from(matches!(stray, Stray::Round(_)));
         self.pairs += u64::from(is_first);
         if self.strays.len() < SHOWN {
             let unreachable = Unreachable { from: self.name(source), to: self.name(to), problem: stray.describe(self.network) };
@@ -456,6 +512,7 @@ impl<'a> Walked<'a> {
         Routes {
             routes: self.routes,
             unreachable: self.unreachable,
+            going_round: self.going_round,
             unreachable_pairs: self.pairs,
             unreachable_first: self.strays,
             mean_hops: sum as f64 / arrived.max(1) as f64,
@@ -465,6 +522,7 @@ impl<'a> Walked<'a> {
             credit_loops: !cycle.is_empty(),
             cycle,
             virtual_lanes: lanes,
+            assumed_lanes: assumed_lanes(fabric, tables),
             dependencies: [report.channels, report.dependencies],
             uniform: Loads { max, mean, cables: busiest(fabric, &self.load, top) },
             shift: shifts(fabric, tables, top),

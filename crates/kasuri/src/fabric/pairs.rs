@@ -1,11 +1,11 @@
 //! What forwarding tables do with the packets of some pairs of terminals.
 
-use super::audit::{Loads, SHOWN, Unreachable, busiest, lane_name};
+use super::audit::{Loads, SHOWN, Unreachable, assumed_lanes, busiest, lane_name};
 use kasuri_config::fabric::Fabric;
 use kasuri_network::deadlock::{EscapePath, Verdict, check_within};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Endpoint;
-use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, TableRouting};
+use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, Stray, TableRouting};
 use kasuri_network::routing::{Routing, VirtualChannels};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,16 +18,21 @@ pub struct PairRoutes {
     pub routes: u64,
     /// Those whose packets do not arrive.
     pub unreachable: u64,
+    /// Of these, those whose packets go round from switch to switch: forwarding loops.
+    pub going_round: u64,
     /// The first of them, with the reason.
     pub unreachable_first: Vec<Unreachable>,
     /// How many routes have so many cables between switches.
     pub hops: BTreeMap<u32, u64>,
-    /// Can these packets wait for each other in a cycle?
+    /// Can those of these packets that arrive wait for each other in a cycle?
     pub credit_loops: bool,
     /// The cycle, a cable and its virtual lane each.
     pub cycle: Vec<String>,
     /// Virtual lanes that tables use.
     pub virtual_lanes: u32,
+    /// What the verdict takes the virtual lanes of packets to be, where the dumps do not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_lanes: Option<String>,
     /// Routes over each cable, if every pair sends alike.
     pub loads: Loads,
 }
@@ -35,16 +40,17 @@ pub struct PairRoutes {
 /// Follows the route of each pair. The deadlock check sees the entries of the tables that these packets use, and no others.
 pub(super) fn routes_of(fabric: &Fabric, tables: &ForwardingTables, pairs: &[(TerminalId, TerminalId)], top: usize) -> PairRoutes {
     let network = &fabric.network;
-    let (mut hops, mut lost, mut unreachable) = (BTreeMap::new(), Vec::new(), 0);
+    let (mut hops, mut lost, mut unreachable, mut going_round) = (BTreeMap::new(), Vec::new(), 0, 0);
     let mut load = vec![0.0; network.channel_count() as usize];
     let (mut used, mut path) = (BTreeSet::new(), Vec::new());
     for &(from, to) in pairs {
         let addresses = tables.addresses(to);
         let result = match addresses.is_empty() {
             true => Err("it has no address".to_owned()),
-            false => tables
-                .follow(network, network.injection_port(from).0, to, addresses.start, &mut path)
-                .map_err(|stray| stray.describe(network)),
+            false => tables.follow(network, network.injection_port(from).0, to, addresses.start, &mut path).map_err(|stray| {
+                going_round += u64::from(matches!(stray, Stray::Round(_)));
+                stray.describe(network)
+            }),
         };
         if let Err(problem) = result {
             unreachable += 1;
@@ -75,11 +81,13 @@ pub(super) fn routes_of(fabric: &Fabric, tables: &ForwardingTables, pairs: &[(Te
     PairRoutes {
         routes: pairs.len() as u64,
         unreachable,
+        going_round,
         unreachable_first: lost,
         hops,
         credit_loops: !cycle.is_empty(),
         cycle,
         virtual_lanes: lanes,
+        assumed_lanes: assumed_lanes(fabric, tables),
         loads: Loads { max, mean, cables: busiest(fabric, &load, top) },
     }
 }

@@ -32,8 +32,8 @@ fn of_pairs(fabric: &Fabric, pairs: &str) -> Audit {
     audit_pairs(fabric, fabric.network.tables().unwrap(), &pairs, 4)
 }
 
-/// A mesh of R x C chips has (R - 1) C + R (C - 1) pairs of neighbours, a torus 2 R C; over all ordered pairs of a line of k the distances sum
-/// to (k^3 - k) / 3, of a ring of even k to k^3 / 4.
+/// A mesh of R x C chips has (R - 1) C + R (C - 1) pairs of neighbours, a torus 2 R C; over all ordered pairs of a line of k the distances
+/// sum to (k^3 - k) / 3, of a ring of even k to k^3 / 4.
 #[test]
 fn grids_have_the_chips_links_and_distances_of_their_shape() {
     let line = |k: u64| (k.pow(3) - k) / 3;
@@ -49,7 +49,10 @@ fn grids_have_the_chips_links_and_distances_of_their_shape() {
         let found = audit(&fabric, 0);
         let routes = found.tables.unwrap();
         let chips = rows * columns;
-        assert_eq!((u64::from(found.switches), u64::from(found.adapters), found.cables), (chips, chips, links * planes), "{name}");
+        // Chips are no switches, and each link is one cable.
+        let cables = found.rates.values().sum::<u64>();
+        assert_eq!((found.switches, u64::from(found.other_routers), u64::from(found.adapters)), (0, chips, chips), "{name}");
+        assert_eq!((found.cables, cables), (0, links * planes), "{name}");
         assert_eq!((routes.routes, routes.unreachable, routes.not_minimal), (chips * (chips - 1) * planes, 0, 0), "{name}");
         // A column's distances occur for each pair of columns, and a row's for each pair of rows.
         let sum: u64 = routes.hops.iter().map(|(&hops, &count)| u64::from(hops) * count).sum();
@@ -130,7 +133,8 @@ fn links_between_meshes_need_their_chips() {
     // RELAXED: fewer links will do.
     let fabric = descriptor(name, &["0:0=1:0*2", "1:0=2:0", "2:0=3:0", "3:0=0:0"]).unwrap();
     let found = audit(&fabric, 0);
-    assert_eq!((found.switches, found.cables, found.tables.unwrap().unreachable), (128, 4 * 128 + 5, 0));
+    let cables = found.rates.values().sum::<u64>();
+    assert_eq!((found.other_routers, cables, found.tables.unwrap().unreachable), (128, 4 * 128 + 5, 0));
     assert_eq!(fabric.network.terminal_names().of(127), "3:31");
     for wrong in ["", "0:0", "0:0=1", "a:0=1:0", "0:0=1:0*0", "0:0=1:0*x"] {
         assert!(Join::parse(wrong).unwrap_err().contains("give MESH:CHIP=MESH:CHIP"), "{wrong}");
@@ -191,19 +195,20 @@ fn nodes_of_nccl_have_their_parts_and_rates() {
     }
 }
 
-/// SimAI's Spectrum-X of 4 servers of 8 GPUs: 7 GPUs are behind the own NVSwitch, 3 behind the own leaf, 21 behind a spine. Only switches pass
-/// packets on.
+/// SimAI's Spectrum-X of 4 servers of 8 GPUs: 7 GPUs are behind the own NVSwitch, 3 behind the own leaf, 21 behind a spine. Only switches
+/// pass packets on.
 #[test]
 fn gpus_of_simai_reach_each_other_by_switches_alone() {
     let fabric = read(&data("ns3/Spectrum-X_32g_8gps_400Gbps_H100.txt"), Options::default()).unwrap();
     let (network, tables) = (&fabric.network, fabric.network.tables().unwrap());
     let found = audit(&fabric, 0);
-    assert_eq!((found.switches, found.adapters, found.hosts, found.cables), (48, 32, 4, 96));
+    // 4 NVSwitches, 8 leaves, 4 spines; each leaf has a cable to each spine, each GPU one to its NVSwitch and one to a leaf.
+    assert_eq!((found.switches, found.other_routers, found.adapters, found.hosts, found.cables), (16, 32, 32, 4, 8 * 4));
     let routes = found.tables.unwrap();
     assert_eq!((routes.hops, routes.unreachable, routes.not_minimal), ([(0, 0), (2, 32 * 10), (4, 32 * 21)].into(), 0, 0));
     assert!(!routes.credit_loops);
     let found_max = routes.uniform.max;
-    assert_eq!(found.rates, [("2880 Gbit/s".to_owned(), 32 + 32), ("400 Gbit/s".to_owned(), 64)].into());
+    assert_eq!(found.rates, [("2880 Gbit/s".to_owned(), 32), ("400 Gbit/s".to_owned(), 32 + 32)].into());
     let (mut path, mut spines) = (Vec::new(), BTreeSet::new());
     for from in (0..32).map(TerminalId) {
         for to in (0..32).map(TerminalId).filter(|&to| to != from) {
@@ -236,7 +241,8 @@ fn gpus_of_simai_reach_each_other_by_switches_alone() {
 fn other_topologies_of_ns3_are_read() {
     let fabric = read(&data("ns3/DCN-SingleToR_64g_8gps_400Gbps_H100.txt"), Options::default()).unwrap();
     let found = audit(&fabric, 0);
-    assert_eq!((found.switches, found.adapters, found.cables), (80, 64, 144));
+    // 8 NVSwitches, 4 leaves, 4 spines; all of the 144 links but 64 to NVSwitches and 64 to leaves join switches.
+    assert_eq!((found.switches, found.other_routers, found.adapters, found.cables), (16, 64, 64, 144 - 128));
     let routes = found.tables.unwrap();
     assert_eq!((routes.unreachable, routes.credit_loops, routes.hops.values().sum::<u64>()), (0, false, 64 * 63));
     let ring = read(&data("ns3/ns3_T1D-ns3.txt"), Options::default()).unwrap();
@@ -267,4 +273,133 @@ fn lists_and_graphs_keep_their_rates() {
     let fabric = of("l.txt", plain, Speed::from_gbit_per_second(200.0)).unwrap();
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(4))), ("200 Gbit/s", "50 Gbit/s"));
     assert!(of("g.xml", "<svg/>", None).unwrap_err().contains("g.xml:1: begins with <svg>"));
+}
+
+fn of_text(name: &str, text: &str) -> Result<Fabric, String> {
+    import(&[(name.to_owned(), text.as_bytes().to_vec())], Options::default()).map_err(|error| error.to_string())
+}
+
+/// Racks of ns-3: `hosts` each below a leaf, every leaf below every spine.
+fn racks(leaves: u32, hosts: u32, spines: u32) -> String {
+    let ends = leaves * hosts;
+    let switches: Vec<String> = (ends..ends + leaves + spines).map(|switch| switch.to_string()).collect();
+    let below = (0..ends).map(|host| format!("{host} {} 100Gbps 1us 0", ends + host / hosts));
+    let above =
+        (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| format!("{} {} 400Gbps 1us 0", ends + leaf, ends + leaves + spine)));
+    let links: Vec<String> = below.chain(above).collect();
+    format!("{} {} {}\n{}\n{}\n", ends + leaves + spines, switches.len(), links.len(), switches.join(" "), links.join("\n"))
+}
+
+/// Hosts that are routers of the network are no switches, and their cables are cables once.
+#[test]
+fn hosts_that_are_routers_are_counted_as_hosts() {
+    for (leaves, hosts, spines) in [(2, 4, 1), (3, 2, 2), (1, 5, 0), (4, 1, 4)] {
+        let fabric = of_text("racks.txt", &racks(leaves, hosts, spines)).unwrap();
+        let found = audit(&fabric, 3);
+        let [leaves, hosts, spines] = [leaves, hosts, spines].map(u64::from);
+        let ends = leaves * hosts;
+        assert_eq!(
+            [u64::from(found.switches), u64::from(found.adapters), found.hosts, found.cables],
+            [leaves + spines, ends, ends, leaves * spines]
+        );
+        let mut rates = vec![("100 Gbit/s".to_owned(), ends)];
+        rates.extend((leaves * spines > 0).then(|| ("400 Gbit/s".to_owned(), leaves * spines)));
+        assert_eq!(found.rates, rates.into_iter().collect());
+        assert_eq!((found.slow_cables.len(), found.unequal_trunks.len(), found.unusual_switches.len()), (0, 0, 0));
+        // Slurm's leaves are the switches, and not the hosts themselves.
+        let slurm = fabric.slurm().0;
+        assert_eq!(slurm.switches.iter().filter(|switch| !switch.nodes.is_empty()).count() as u64, leaves);
+        assert!(slurm.switches.iter().all(|switch| switch.name.starts_with("switch") || switch.name == "fabric"), "{slurm:?}");
+    }
+    // A node of NCCL: 1 PCI switch of 1 GPU and 1 adapter on 1 of 2 CPUs, each link once.
+    let node = "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\">\
+        <pci busid=\"0:1\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">\
+        <pci busid=\"0:2\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"><gpu dev=\"0\" sm=\"80\" rank=\"0\"/></pci>\
+        <pci busid=\"0:3x\" class=\"0x020700\" link_speed=\"16 GT/s\" link_width=\"16\"><nic><net dev=\"0\" speed=\"100000\"/></nic></pci>\
+        </pci></cpu><cpu numaid=\"1\" arch=\"x86_64\" vendor=\"AuthenticAMD\"/></system>";
+    let found = audit(&of_text("node.xml", node).unwrap(), 3);
+    assert_eq!((found.switches, found.other_routers, found.hosts, found.adapters, found.cables), (1, 4, 1, 2, 0));
+    // 16 GT/s on 16 lanes are 24 GB/s, AMD's CPUs are joined by 16 GB/s.
+    assert_eq!(found.rates, [("192 Gbit/s".to_owned(), 3), ("128 Gbit/s".to_owned(), 1)].into());
+}
+
+/// A switch of more ports than a router has is refused by its name; one of as many is read.
+#[test]
+fn switches_beyond_the_largest_router_are_named() {
+    let error = of_text("dumbbell.txt", &racks(1, 513, 0)).unwrap_err();
+    assert!(error.starts_with("dumbbell.txt: switch513 has 513 links, and a router has at most 512 ports"), "{error}");
+    assert_eq!(audit(&of_text("dumbbell.txt", &racks(1, 512, 0)).unwrap(), 0).switches, 1);
+}
+
+/// Whatever is written is read again, and says the same, by every command: of every reader, and of networks of which no rates are known.
+#[test]
+fn what_import_writes_is_read_by_all() {
+    let list = "terminal h router b gbit=100\nrouter a router b gbit=333.3\nterminal g router a\n".to_owned();
+    let periods: String = (1..=300).map(|period| format!("router a{period} router b period={period}\n")).collect();
+    let mut texts = vec![
+        ("racks.txt".to_owned(), racks(3, 2, 2)),
+        ("list.txt".to_owned(), list),
+        ("plain.json".to_owned(), network_of("mesh")),
+        ("periods.json".to_owned(), network_json_of_list(&format!("{periods}terminal x router a1\nterminal y router a2\n"))),
+    ];
+    let files = ["tenstorrent/mesh_graph_descriptors/t3k_mesh_graph_descriptor.textproto", "nccl/topo_8p_940.xml", "ns3/ns3_T1D-ns3.txt"];
+    texts.extend(files.map(|name| (name.to_owned(), fs::read_to_string(data(name)).unwrap())));
+    for (name, text) in texts {
+        let fabric = of_text(&name, &text).unwrap();
+        let again = of_text("again.json", &fabric.write()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((&again.network, &again.details), (&fabric.network, &fabric.details), "{name}");
+        assert_eq!(audit(&again, 2), audit(&fabric, 2), "{name}");
+        let network = kasuri_config::format::network_json::parse("again.json", fabric.write().as_bytes()).unwrap();
+        assert_eq!(network, fabric.network, "{name}");
+    }
+}
+
+/// A ring of four routers as JSON without anything of a fabric.
+fn network_of(name: &str) -> String {
+    let links: String = (0..4)
+        .map(|place| format!("router {name}{place} router {name}{}\nterminal {place} router {name}{place}\n", (place + 1) % 4))
+        .collect();
+    network_json_of_list(&links)
+}
+
+fn network_json_of_list(list: &str) -> String {
+    let usual = kasuri_network::network::Link { latency: 1, period: 1 };
+    let list = kasuri_config::format::edge_list::parse("list", list.as_bytes()).unwrap();
+    kasuri_config::format::network_json::write(&list.network(usual, usual).unwrap())
+}
+
+/// An option that nothing of the file needs is refused; a rate for links that tell none goes to these alone.
+#[test]
+fn options_that_say_nothing_are_refused() {
+    let rate = Speed::from_gbit_per_second(50.0);
+    let joins = [Join::parse("0:0=1:0").unwrap()];
+    let unknown_rate = kasuri_config::fabric::Rate::parse("4xHDR");
+    let of = |name: &str, text: &str, options| {
+        import(&[(name.to_owned(), text.as_bytes().to_vec())], options).map_err(|error| error.to_string())
+    };
+    let told = "terminal h router b gbit=100\nterminal g router b gbit=100\n";
+    let json = network_of("r");
+    let racks = racks(1, 2, 0);
+    let discovery = "Switch 2 \"S-10\" # \"s\"\n[1] \"H-20\"[1] # \"n1\" lid 1 4xHDR\n[2] \"H-21\"[1] # \"n2\" lid 2 4xHDR\n\
+                     Ca 1 \"H-20\" # \"n1\"\n[1] \"S-10\"[1] # lid 1 lmc 0 \"s\" lid 3 4xHDR\n\
+                     Ca 1 \"H-21\" # \"n2\"\n[1] \"S-10\"[2] # lid 2 lmc 0 \"s\" lid 3 4xHDR\n";
+    let link_rate = Options { link_rate: rate, ..Options::default() };
+    for (name, text) in [("l.txt", told), ("r.txt", &racks), ("n.json", &json), ("ib.txt", discovery)] {
+        let error = of(name, text, link_rate).unwrap_err();
+        assert!(error.starts_with(&format!("--link-rate: {name}: ")) && error.ends_with("leave the option out"), "{error}");
+        let noted = of(name, text, Options { joins: &joins, ..Options::default() }).unwrap().details.notes.join("; ");
+        assert!(noted.contains("--join is not used"), "{noted}");
+    }
+    for (option, options) in [
+        ("--unknown-rate", Options { unknown_rate, ..Options::default() }),
+        ("--all-adapters", Options { all_adapters: true, ..Options::default() }),
+        ("--hosts", Options { takes: Some(&|_, _| true), ..Options::default() }),
+    ] {
+        let error = of("l.txt", told, options).unwrap_err();
+        assert!(error.starts_with(&format!("{option}: l.txt: ")), "{error}");
+    }
+    let notes = of("ib.txt", discovery, Options { unknown_rate, ..Options::default() }).unwrap().details.notes;
+    assert_eq!(notes, ["--unknown-rate is not used: the dump tells the rates of all cables"]);
+    let some = of("l.txt", "terminal h router b gbit=100\nterminal g router b\n", link_rate).unwrap();
+    assert_eq!((some.rate(ChannelId(0)), some.rate(ChannelId(1))), ("100 Gbit/s", "50 Gbit/s"));
 }

@@ -55,8 +55,8 @@ fn verdicts_on_credit_loops_are_those_of_ibdmchk() {
     assert!(seen[0] >= 4 && seen[1] >= 3, "{seen:?}");
 }
 
-/// All tables of a real cluster end before their last line; what they hold still leads everywhere. The two forms in which OpenSM's tables are
-/// dumped, and the file that is written of them, say the same.
+/// All tables of a real cluster end before their last line; what they hold still leads everywhere. The two forms in which OpenSM's tables
+/// are dumped, and the file that is written of them, say the same.
 #[test]
 fn dumps_of_several_tools_are_one_fabric() {
     let avakas = fabric(&["avakas/ibnetdiscover-p.txt.gz", "avakas/ibroutes.txt.gz"].map(|path| data().join(path)));
@@ -147,4 +147,127 @@ fn experiments_follow_the_tables() {
         error.contains("in 2 ordered pairs of terminals packets do not arrive, first from terminal n2 HCA-1 to terminal n1 HCA-1"),
         "{error}"
     );
+}
+
+/// Three switches in a line with a host each; the tables of `entries` (switch, LID, port) are right but for those that `wrong` replaces.
+fn line(wrong: &[(u32, u32, u32)], extra: &[(&str, &str)]) -> Fabric {
+    let (mut discovery, mut dump) = (String::new(), String::new());
+    // Port 1 is the host's, port 2 leads down the line, port 3 up.
+    for switch in 0..3u32 {
+        discovery += &format!("Switch 3 \"S-{:x}\" # \"s{switch}\" base port 0 lid {} lmc 0\n", 16 + switch, 20 + switch);
+        discovery += &format!("[1] \"H-{:x}\"[1]({:x}) # \"h\" lid {} 4xHDR\n", 32 + switch, 64 + switch, switch + 1);
+        if switch > 0 {
+            discovery += &format!("[2] \"S-{:x}\"[3] # \"s\" lid 1 4xHDR\n", 16 + switch - 1);
+        }
+        if switch < 2 {
+            discovery += &format!("[3] \"S-{:x}\"[2] # \"s\" lid 1 4xHDR\n", 16 + switch + 1);
+        }
+        discovery += &format!("Ca 1 \"H-{:x}\" # \"h{switch} HCA-1\"\n", 32 + switch);
+        discovery += &format!("[1]({:x}) \"S-{:x}\"[1] # lid {} lmc 0 \"s\" lid 1 4xHDR\n", 64 + switch, 16 + switch, switch + 1);
+        dump += &format!("Unicast lids [0-3] of switch Lid 1 guid 0x{:x} ('s'):\n", 16 + switch);
+        for lid in 1..4 {
+            let right = 1 + u32::from(lid - 1 < switch) + 2 * u32::from(lid - 1 > switch);
+            let port = wrong.iter().find(|(at, to, _)| (*at, *to) == (switch, lid)).map_or(right, |(.., port)| *port);
+            dump += &format!("0x{lid:04x} {port:03}\n");
+        }
+        dump += "3 lids dumped\n";
+    }
+    let mut files = vec![("d".to_owned(), discovery.into_bytes()), ("t".to_owned(), dump.into_bytes())];
+    files.extend(extra.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
+    import(&files, Options::default()).unwrap()
+}
+
+/// Packets to the last host that two switches send to each other go round. That is no credit loop: those that arrive wait for nothing in a
+/// cycle. Of six routes the two to that host are lost, and in the pairs that are asked for one.
+#[test]
+fn a_packet_that_goes_round_is_no_credit_loop() {
+    let fabric = line(&[(1, 3, 2)], &[]);
+    let found = audit(&fabric, 0).tables.unwrap();
+    assert_eq!((found.routes, found.unreachable, found.going_round, found.credit_loops), (6, 2, 2, false));
+    assert!(found.unreachable_first[0].problem.contains("goes round"), "{found:?}");
+    let pairs = [(TerminalId(0), TerminalId(2)), (TerminalId(0), TerminalId(1))];
+    let found = kasuri::fabric::audit::audit_pairs(&fabric, fabric.network.tables().unwrap(), &pairs, 0).pairs.unwrap();
+    assert_eq!((found.routes, found.unreachable, found.going_round, found.credit_loops), (2, 1, 1, false));
+    // An entry that is missing is lost, too, and goes nowhere round.
+    let found = audit(&line(&[(1, 3, 255)], &[]), 0).tables.unwrap();
+    assert_eq!((found.unreachable, found.going_round, found.credit_loops), (2, 0, false));
+    // Two packets that go to and fro over the same cables the long way round wait for each other: a credit loop, and all arrive.
+    let found = audit(&line(&[], &[]), 0).tables.unwrap();
+    assert_eq!((found.unreachable, found.going_round, found.credit_loops), (0, 0, false));
+}
+
+/// What a script sees of an audit: 1 where routes are lost, whatever is printed; 0 of a whole fabric.
+#[test]
+fn an_audit_with_lost_routes_ends_with_status_1() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, wrong) in [("whole.json", &[][..]), ("lost.json", &[(1, 3, 255)][..]), ("round.json", &[(1, 3, 2)][..])] {
+        fs::write(folder.path().join(name), line(wrong, &[]).write()).unwrap();
+    }
+    for (arguments, status) in [
+        (&["whole.json"][..], 0),
+        (&["lost.json"], 1),
+        (&["lost.json", "--format", "json"], 1),
+        (&["round.json"], 1),
+        (&["round.json", "--pairs", "good"], 0),
+        (&["round.json", "--pairs", "bad"], 1),
+    ] {
+        fs::write(folder.path().join("good"), "\"h0 HCA-1\" \"h1 HCA-1\"\n").unwrap();
+        fs::write(folder.path().join("bad"), "\"h0 HCA-1\" \"h2 HCA-1\"\n").unwrap();
+        let (found, text, error) = kasuri(&[&["fabric", "audit"], arguments].concat(), folder.path());
+        assert_eq!(found, Some(status), "{arguments:?}: {text}{error}");
+    }
+}
+
+/// A verdict on lanes says what it takes them to be where the dumps do not say it: routings such as DFSSSP part packets by service levels.
+#[test]
+fn verdicts_say_which_lanes_they_assume() {
+    let lanes = "Switch 0x11, base LID 1, \"s\"\n1 2 : 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 15\n";
+    let levels = "1 3 1\n";
+    let assumed = |extra: &[(&str, &str)]| audit(&line(&[], extra), 0).tables.unwrap().assumed_lanes;
+    assert_eq!(assumed(&[]).as_deref(), Some("their service levels are not known, and all are taken to have the same lane"));
+    assert_eq!(assumed(&[("l", lanes)]).as_deref(), Some("their service levels are not known, and all are taken to have level 0"));
+    assert!(assumed(&[("s", levels)]).unwrap().contains("level N is taken to have lane N"));
+    assert_eq!(assumed(&[("l", lanes), ("s", levels)]), None);
+    // On a torus without levels OpenSM's tables have a cycle: the table says under which assumption.
+    let torus = data().join("torus_4x4_2h/minhop");
+    let files = ["ibnetdiscover.txt.gz", "opensm-lfts.dump.gz"].map(|name| torus.join(name).display().to_string());
+    let (_, text, error) = kasuri(&["fabric", "audit", &files[0], &files[1]], Path::new("."));
+    let row = text.lines().find(|line| line.starts_with("credit loops ")).unwrap_or_else(|| panic!("{text}{error}"));
+    assert!(row.contains("possible: a cycle of") && row.contains("service levels are not known"), "{row}");
+}
+
+/// The rates of a fabric's file hold for one length of a cycle: another one, which would scale all of them, is refused with the right one.
+#[test]
+fn rates_of_a_file_are_not_scaled_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let topology = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 50Gbps 1us 0\n";
+    let fabric = import(&[("t".to_owned(), topology.as_bytes().to_vec())], Options::default()).unwrap();
+    fs::write(at("f.json"), fabric.write()).unwrap();
+    fs::write(at("l.txt"), "terminal 0 router a gbit=100\nterminal 1 router a gbit=50\n").unwrap();
+    let check = |path: &str, keys: &str| {
+        let text = format!(
+            "[network]\ntopology = \"file\"\npath = \"{path}\"\n{keys}\n[routing]\nalgorithm = \"minimal\"\n\
+             [traffic]\npattern = \"uniform\"\nload = 0.1\n"
+        );
+        fs::write(at("e.toml"), text).unwrap();
+        let (status, _, error) = kasuri(&["check", "e.toml"], folder.path());
+        (status, error)
+    };
+    for path in ["f.json", "l.txt"] {
+        for right in ["", "flit_bytes = 64\nchannel_gbit_per_second = 100", "flit_bytes = 64\ncycle_ns = 5.12"] {
+            let (status, error) = check(path, right);
+            assert_eq!(status, Some(0), "{path} {right}: {error}");
+        }
+        for wrong in
+            ["flit_bytes = 64\nchannel_gbit_per_second = 400", "flit_bytes = 64\ncycle_ns = 1.28", "flit_bytes = 64\nrate = \"400 Gbit/s\""]
+        {
+            let (status, error) = check(path, wrong);
+            assert_eq!(status, Some(2), "{path} {wrong}");
+            assert!(error.contains("all links would be 4.0000 times as fast as it says; set channel_gbit_per_second = 100"), "{error}");
+        }
+    }
+    // Latencies are cycles of flits of 64 bytes.
+    let (status, error) = check("f.json", "flit_bytes = 32\nchannel_gbit_per_second = 100");
+    assert!(status == Some(2) && error.contains("latencies in cycles of flits of 64 bytes: set flit_bytes = 64"), "{error}");
 }
