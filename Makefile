@@ -66,7 +66,8 @@ demo: build  ## runs the examples and writes their reports to out/demo
 # One target for each comparison: `make verify-booksim` makes one alone. All are made, whatever some find; those that failed are named
 # at the end.
 VERIFICATIONS := schedules gate matrix memory contributing threads mpi slurm executors mutations experiments stores pack interruptions \
-                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers astra fabrics uec ib tenstorrent docs papers
+                 sameness convergence fidelity arbitrated congestion interference cenju4 booksim readers writers astra fabrics uec ib tenstorrent \
+                 docs papers
 .PHONY: $(VERIFICATIONS:%=verify-%)
 
 verify: build mpi $(VENV)/.test  ## compares the levels of fidelity, BookSim 2, MPI libraries, executors and published figures [REFERENCE=DIR: every row there, not only the extract]
@@ -106,6 +107,11 @@ verify-mpi: build mpi $(VENV)/.test
 verify-slurm: build $(VENV)/.test
 	$(call say,sweeps on a Slurm of two nodes on this machine)
 	@$(PY) -m pytest tests/slurm/test_slurm.py
+
+verify-writers: build $(VENV)/.test
+	$(call say,300 drawn networks and fabrics written and read back; by Kasuri, networkx and slurmctld)
+	@command -v slurmctld >/dev/null || tools/debian-packages.sh slurmctld slurm-client
+	@KASURI_WRITERS=300 $(PY) -m pytest tests/test_writers.py
 
 verify-executors: build $(VENV)/.test
 	$(call say,what executors add to the runs themselves)

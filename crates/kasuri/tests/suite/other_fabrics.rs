@@ -307,7 +307,7 @@ fn hosts_that_are_routers_are_counted_as_hosts() {
         assert_eq!(found.rates, rates.into_iter().collect());
         assert_eq!((found.slow_cables.len(), found.unequal_trunks.len(), found.unusual_switches.len()), (0, 0, 0));
         // Slurm's leaves are the switches, and not the hosts themselves.
-        let slurm = fabric.slurm().0;
+        let slurm = fabric.slurm().topology;
         assert_eq!(slurm.switches.iter().filter(|switch| !switch.nodes.is_empty()).count() as u64, leaves);
         assert!(slurm.switches.iter().all(|switch| switch.name.starts_with("switch") || switch.name == "fabric"), "{slurm:?}");
     }
