@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use kasuri_model::engine::{Controller, EngineError};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::id::ChannelId;
 use kasuri_network::network::{NONE, Network};
 use kasuri_network::routing::walk::DELIVERED;
 use kasuri_workload::workload::Collective;
@@ -37,10 +37,13 @@ pub(super) fn exchange(
 ) -> Result<Option<Totals>, EngineError> {
     let network = &*scenario.network;
     let flits = collective.message_flits;
-    let samples = Samples::of(network);
-    let paths = Paths::new(scenario);
+    let (paths, channel_of) = (Paths::new(scenario), channel_of_links(network));
     let sizes = Sizes { flits, packet: closed.parts[0].packet_flits };
-    let mut latencies = Tails::costs(scenario, |links| samples.latency(network, &paths, links, sizes));
+    let latency = |links: &[u32]| {
+        let channels: Vec<u32> = links.iter().map(|&link| channel_of[link as usize]).collect();
+        paths.lone_latency(network, &channels, sizes)
+    };
+    let mut latencies = Tails::costs(scenario, latency);
     let mut messages_of = vec![0.0; network.channel_count() as usize];
     let (mut sums, mut is_stopped) = (Sums { is_whole: true, ..Sums::default() }, false);
     let visit = |flow: &Flow<'_>| {
@@ -59,12 +62,12 @@ pub(super) fn exchange(
     }
     let flits_of_messages = f64::from(flits) * f64::from(collective.times);
     let times = f64::from(collective.times);
-    let mut means = lone::approximations(scenario, &paths);
+    let mut approximations = lone::approximations(scenario, &paths);
     if sums.draws {
-        means.push("routing.algorithm (loads are means over what it draws)".to_owned());
+        approximations.push("routing.algorithm (loads are means over what it draws)".to_owned());
     }
     if !sums.is_whole || !latencies.is_exact() {
-        means.push("routing.algorithm (a sample of its routes)".to_owned());
+        approximations.push("approximate: a sample of the routes stands for all".to_owned());
     }
     // Rounded down, but for the rounding of the sums.
     let whole = |cycles: f64| (cycles * (1.0 + 1e-12)).floor() as u64;
@@ -79,7 +82,7 @@ pub(super) fn exchange(
         hops: sums.hops * times,
         latency: sums.latency * times,
         flit_hops: (sums.hops * flits_of_messages).round() as u64,
-        means,
+        approximations,
     }))
 }
 
@@ -119,27 +122,9 @@ impl Sums {
     }
 }
 
-/// A channel of each link, and a terminal whose channels have it.
-struct Samples {
-    channel: Vec<u32>,
-    terminal: Vec<TerminalId>,
-}
-
-impl Samples {
-    fn of(network: &Network) -> Self {
-        let (mut channel, mut terminal) = (vec![NONE; network.links().len()], vec![TerminalId(0); network.links().len()]);
-        (0..network.channel_count()).for_each(|number| channel[network.link_number(ChannelId(number)) as usize] = number);
-        for number in (0..network.terminal_count()).map(TerminalId) {
-            terminal[network.link_number(network.injection_channel(number)) as usize] = number;
-        }
-        Self { channel, terminal }
-    }
-
-    /// The latency of a message alone on a path of these links.
-    fn latency(&self, network: &Network, paths: &Paths, links: &[u32], sizes: Sizes) -> f64 {
-        let injection = network.injection_channel(self.terminal[links[0] as usize]).0;
-        let others = links[1..].iter().map(|&link| self.channel[link as usize]);
-        let channels: Vec<u32> = std::iter::once(injection).chain(others).collect();
-        paths.lone_latency(network, &channels, sizes)
-    }
+/// A channel of each link: the time of a message depends on the links of its path alone.
+fn channel_of_links(network: &Network) -> Vec<u32> {
+    let mut channel_of = vec![NONE; network.links().len()];
+    (0..network.channel_count()).for_each(|channel| channel_of[network.link_number(ChannelId(channel)) as usize] = channel);
+    channel_of
 }

@@ -93,7 +93,7 @@ impl Prepared for Question<'_> {
         let rates = hit_rates(scenario).map_err(refuse)?;
         let mut outcome = outcome(scenario, &loads, formulas);
         if !alone.exact {
-            outcome.not_modelled.push("zero_load_latency (approximate)".to_owned());
+            outcome.not_modelled.push("approximate: the zero-load latency".to_owned());
         }
         if let Some(rates) = rates {
             outcome.prediction = Some(rates.as_counts());

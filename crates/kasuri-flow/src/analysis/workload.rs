@@ -30,7 +30,7 @@ pub(super) struct Totals {
     /// Cycles of the busiest channel, where its flits are a mean; else those of `channel_flits` tell.
     pub(super) bound: Option<u64>,
     /// Of what these are means, or estimates: more to name as not modelled.
-    pub(super) means: Vec<String>,
+    pub(super) approximations: Vec<String>,
 }
 
 /// Sums over the messages of a workload, one by one.
@@ -81,8 +81,7 @@ fn one_by_one(scenario: &Scenario, closed: &ClosedWorkload, controller: &mut dyn
         return Ok(None);
     }
     sums.add(scenario, closed, &batch)?;
-    let means = lone::approximations(scenario, &sums.paths);
-    Ok(Some(Totals { means, ..sums.totals }))
+    Ok(Some(Totals { approximations: lone::approximations(scenario, &sums.paths), ..sums.totals }))
 }
 
 impl Sums {
@@ -136,6 +135,6 @@ fn outcome(scenario: &Scenario, sums: Totals) -> Outcome {
         channel_flits: sums.channel_flits,
         ..Outcome::new(Status::Completed)
             .completed(Some((bound as f64, Vec::new())))
-            .leaving_out(NOT_MODELLED, ["workload.synchronisation".to_owned()].into_iter().chain(sums.means))
+            .leaving_out(NOT_MODELLED, std::iter::once("workload.synchronisation".to_owned()).chain(sums.approximations))
     }
 }

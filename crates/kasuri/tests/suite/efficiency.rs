@@ -60,10 +60,11 @@ fn other_collectives_are_bounded_by_their_data() {
 }
 
 /// Where the default is far from the bound, the hint names keys that bring it to what it says, by a run with these keys; and the run with
-/// them is not told to set what it has set.
+/// them is not told to set what it has set. Messages are packets, since packets of one message follow each other with gaps where each hop has
+/// a virtual channel of its own.
 #[test]
 fn hints_keep_their_promise() {
-    let workload = "collective = \"alltoall\"\nmessage_flits = 256";
+    let workload = "collective = \"alltoall\"\nmessage_flits = 256\npacket_flits = 256";
     for (network, routing) in [
         ("topology = \"flattened-butterfly\"\ndimensions = [4, 4]\nconcentration = 4", "algorithm = \"minimal\""),
         ("topology = \"mlfm\"\ndegree = 3", "algorithm = \"minimal\""),

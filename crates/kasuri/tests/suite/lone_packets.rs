@@ -1,9 +1,11 @@
 //! One packet alone: the flit engine and the zero-load formula agree to the cycle.
 
 use kasuri::engines::CyclesEngine;
+use kasuri::input::KNOWN;
 use kasuri::measure::{Completion, Fixed, Offer};
 use kasuri_config::{Document, Until};
 use kasuri_flit::FlitEngine;
+use kasuri_flow::FlowEngine;
 use kasuri_flow::analysis::{AnalysisEngine, zero_load};
 use kasuri_model::engine::Engine;
 use kasuri_network::topology::Files;
@@ -289,13 +291,13 @@ fn drawn_cases() -> ProptestConfig {
 }
 
 /// One packet of the pair, as the file says it. The routing takes the lowest of equal ports, so that there is one path.
-fn drawn_study(network: &Drawn, router: &str, flits: u32) -> kasuri_config::Study {
+fn drawn_study(network: &Drawn, router: &str, flits: u32, engine: &str) -> kasuri_config::Study {
     let text = format!(
-        "[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nalgorithm = \"minimal\"\ntie = \"lowest\"\n\
+        "{engine}[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nalgorithm = \"minimal\"\ntie = \"lowest\"\n\
          allow_deadlock = true\n[router]\n{router}\
          [traffic]\npattern = \"permutation\"\npath = \"pair\"\nprocess = \"batch\"\nbatch_packets = 1\npacket_flits = {flits}\n"
     );
-    let document = Document::parse("lone.toml", &text).unwrap();
+    let document = Document::parse_for(*KNOWN, "lone.toml", &text).unwrap();
     document.study(&document.points().unwrap()[0], network).unwrap_or_else(|error| panic!("{error}\n{text}\n{}", network.edges))
 }
 
@@ -306,7 +308,7 @@ proptest! {
     /// both simulators with cycles; what formulas say of it is exact, or the row says that it is approximate.
     #[test]
     fn a_packet_on_a_drawn_network_takes_the_time_of_its_own_path(network in drawn_network(), (router, flits) in drawn_router()) {
-        let study = drawn_study(&network, &router, flits);
+        let study = drawn_study(&network, &router, flits, "");
         let text = format!("{flits} flits, {:?}\n{router}{}", network.pair, network.edges);
         let alone = zero_load(&study.scenario).unwrap();
         let row = AnalysisEngine.run(&study.scenario, &mut Completion::new(1_000_000, Until::Delivered)).unwrap();
@@ -318,5 +320,23 @@ proptest! {
         let found = outcome.packet_latency.mean().unwrap();
         prop_assert!(!alone.exact || (found - alone.packet_latency).abs() < 1e-6, "{found} cycles, not {}, of {text}", alone.packet_latency);
         prop_assert!(alone.exact, "a path of few channels can be followed: {text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(drawn_cases())]
+
+    /// So does a packet as a flow, by each sharing, or the row says that its time is approximate.
+    #[test]
+    fn a_packet_as_a_flow_takes_the_time_of_its_own_path(network in drawn_network(), (router, flits) in drawn_router()) {
+        let alone = zero_load(&drawn_study(&network, &router, flits, "").scenario).unwrap();
+        for sharing in ["equal-share", "max-min", "arbitrated"] {
+            let study = drawn_study(&network, &router, flits, &format!("engine = \"flow\"\nflow.sharing = \"{sharing}\"\n"));
+            let outcome = FlowEngine.run(&study.scenario, &mut Completion::new(1_000_000, Until::Delivered)).unwrap();
+            let found = outcome.packet_latency.mean().unwrap();
+            let is_approximate = outcome.not_modelled.iter().any(|what| what.contains("approximate"));
+            let text = format!("{sharing}, {flits} flits, {:?}\n{router}{}", network.pair, network.edges);
+            prop_assert!(is_approximate || (found - alone.packet_latency).abs() < 1e-3, "{found} cycles, not {}, of {text}", alone.packet_latency);
+        }
     }
 }
