@@ -5,6 +5,7 @@ pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Mutex;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Looks of a thread that keeps its core: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
 pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
@@ -12,6 +13,29 @@ pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
 /// Looks after these, between which others may have the core, before the thread goes to sleep: some hundred microseconds. Sixteen threads
 /// that are woken one after the other take longer to begin than a short window takes.
 pub(crate) const POLITE_LOOKS: u32 = if cfg!(miri) { 1 } else { 400 };
+
+/// A core that is offered and nobody wants comes back sooner than this; who takes it keeps it for longer.
+const COMES_BACK: Duration = Duration::from_micros(200);
+
+/// Lets others have the core of this thread. Has it come back at once?
+pub(crate) fn offer_core() -> bool {
+    let offered = Stopwatch::start();
+    thread::yield_now();
+    offered.elapsed() < COMES_BACK
+}
+
+/// Measures time.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
 
 /// A place that threads write and read in turns, which they arrange themselves.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

@@ -3,12 +3,18 @@
 //! The thread that makes a team leads it. Between two tasks the others wait: for a moment by looking again and again, then by looking
 //! whenever the system has nothing else to do on their cores, then asleep. A task is over when all have done their part, so what they are
 //! lent lives long enough, and only one of them touches a part.
+//!
+//! On a machine that has more to do than cores a thread that is woken comes some milliseconds later, thousands of times a second too late. Where
+//! the leader finds that it waits for far longer than it works, it does all parts itself for a while, and the others stay asleep.
 
-use crate::sync::{AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, POLITE_LOOKS, Thread, UnsafeCell, spin_loop, thread};
+use crate::sync::{
+    AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, POLITE_LOOKS, Stopwatch, Thread, UnsafeCell, offer_core, spin_loop, thread,
+};
 use kasuri_model::engine::Threads;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
+use std::time::Duration;
 
 /// A task: called with the number of the thread.
 type Task<'t> = &'t (dyn Fn(usize) + Sync);
@@ -30,15 +36,32 @@ impl Gate {
 
     /// Waits until the number is what `is_open` wants, and returns it. One thread may wait at a gate.
     fn wait(&self, is_open: impl Fn(u32) -> bool) -> u32 {
-        for look in 0..LOOKS + POLITE_LOOKS {
+        self.look(LOOKS, &is_open, spin_loop).unwrap_or_else(|| self.wait_long(is_open))
+    }
+
+    /// Looks so many times, with a pause after each look.
+    fn look(&self, looks: u32, is_open: impl Fn(u32) -> bool, mut pause: impl FnMut()) -> Option<u32> {
+        for _ in 0..looks {
+            let number = self.number.load(Ordering::Acquire);
+            if is_open(number) {
+                return Some(number);
+            }
+            pause();
+        }
+        None
+    }
+
+    /// Waits without the core: others may have it between looks. If they want it, this thread goes to sleep: a core that was taken comes back
+    /// after a slice of time only.
+    #[cold]
+    fn wait_long(&self, is_open: impl Fn(u32) -> bool) -> u32 {
+        for _ in 0..POLITE_LOOKS {
             let number = self.number.load(Ordering::Acquire);
             if is_open(number) {
                 return number;
             }
-            if look < LOOKS {
-                spin_loop();
-            } else {
-                thread::yield_now();
+            if !offer_core() {
+                break;
             }
         }
         loop {
@@ -109,6 +132,45 @@ pub(crate) struct Team<'s> {
     threads: Vec<Thread>,
     /// Tasks so far.
     tasks: u32,
+    crowding: Crowding,
+}
+
+/// Whether followers come when they are called, as the leader finds it.
+#[derive(Default)]
+struct Crowding {
+    /// Did the leader wait for long after the last task? Then it notes how long its own part of the next one takes.
+    was_late: bool,
+    /// The times of the last wait for which the leader goes on alone; 0 if followers have come since.
+    factor: u32,
+    /// Since when, and for how long, the leader does all parts itself.
+    alone: Option<(Stopwatch, Duration)>,
+}
+
+/// A wait that is worth a look.
+const LATE: Duration = Duration::from_millis(1);
+
+/// Parts of work differ in size: a wait of less than so many times the leader's own part says nothing.
+const TIMES_OF_PART: u32 = 4;
+
+/// Times of a wait in vain for which the leader then goes on alone, at first and at most: twice as many each time that followers are late again.
+const ALONE_FACTORS: [u32; 2] = [4, 64];
+
+impl Crowding {
+    fn is_alone(&mut self) -> bool {
+        self.alone = self.alone.take().filter(|(since, time)| since.elapsed() < *time);
+        self.alone.is_some()
+    }
+
+    /// The leader has waited for so long, after its own part took so long, if that was noted.
+    fn note(&mut self, own: Option<Duration>, waited: Duration) {
+        self.was_late = waited >= LATE;
+        if !self.was_late {
+            self.factor = 0;
+        } else if own.is_some_and(|own| waited > TIMES_OF_PART * own) {
+            self.factor = (2 * self.factor).clamp(ALONE_FACTORS[0], ALONE_FACTORS[1]);
+            self.alone = Some((Stopwatch::start(), self.factor * waited));
+        }
+    }
 }
 
 impl Team<'_> {
@@ -123,6 +185,9 @@ impl Team<'_> {
     /// If the task has panicked in some thread.
     pub(crate) fn run(&mut self, task: Task<'_>) {
         let Some(shared) = self.shared else { return task(0) };
+        if self.crowding.is_alone() {
+            return (0..self.size()).for_each(task);
+        }
         // Zero is what followers begin with, the greatest number sends them home.
         self.tasks = if self.tasks + 1 == HOME { 1 } else { self.tasks + 1 };
         // SAFETY: followers wait at their gates, so nobody reads the task. They use it only until they have finished, which this function
@@ -133,8 +198,15 @@ impl Team<'_> {
             gate.number.store(self.tasks, Ordering::Release);
             gate.wake(thread);
         }
+        let begin = self.crowding.was_late.then(Stopwatch::start);
         let own = catch_unwind(AssertUnwindSafe(|| task(0)));
-        shared.unfinished.wait(|number| number == 0);
+        let is_done = |number| number == 0;
+        if shared.unfinished.look(LOOKS, is_done, spin_loop).is_none() {
+            let own = begin.map(|begin| begin.elapsed());
+            let wait = Stopwatch::start();
+            shared.unfinished.wait_long(is_done);
+            self.crowding.note(own, wait.elapsed());
+        }
         let others = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(payload) = own.err().or(others) {
             resume_unwind(payload);
@@ -200,7 +272,7 @@ pub(crate) fn with_team<R>(threads: &Threads, work: impl FnOnce(&mut Team<'_>) -
     let Threads { count: threads, at_begin, at_end } = threads;
     let threads = *threads;
     if threads <= 1 {
-        return work(&mut Team { shared: None, threads: Vec::new(), tasks: 0 });
+        return work(&mut Team { shared: None, threads: Vec::new(), tasks: 0, crowding: Crowding::default() });
     }
     let shared = Shared {
         task: UnsafeCell::new(None),
@@ -223,7 +295,7 @@ pub(crate) fn with_team<R>(threads: &Threads, work: impl FnOnce(&mut Team<'_>) -
             }
         }
         let threads = dismissal.threads.clone();
-        work(&mut Team { shared: Some(&shared), threads, tasks: 0 })
+        work(&mut Team { shared: Some(&shared), threads, tasks: 0, crowding: Crowding::default() })
     })
 }
 
@@ -235,8 +307,10 @@ mod tests {
     /// Few where an interpreter looks at each step.
     const ROUNDS: u64 = if cfg!(miri) { 4 } else { 300 };
 
+    /// By the same, or by the leader where the machine has other things to do.
     #[test]
     fn every_part_is_done_once_in_each_task_and_always_by_the_same_thread() {
+        let leader = thread::current().id();
         for threads in [1, 2, 3, 7] {
             for count in [1, 2, 5, 16] {
                 let mut parts = vec![(0u64, None); count];
@@ -245,7 +319,7 @@ mod tests {
                         team.each(&mut parts, |number, (sum, owner)| {
                             *sum += round + number as u64;
                             let me = thread::current().id();
-                            assert_eq!(*owner.get_or_insert(me), me);
+                            assert!(*owner.get_or_insert(me) == me || me == leader);
                         });
                     }
                 });
@@ -267,6 +341,43 @@ mod tests {
                 if round % 100 == 0 {
                     thread::sleep(std::time::Duration::from_millis(5));
                 }
+            }
+        });
+    }
+
+    /// A leader that waits for far longer than it works goes on alone for some times of that wait, for longer each time, and gives followers
+    /// a new chance then. Parts of work that differ in size are no reason, nor is a wait of less than a millisecond.
+    #[test]
+    fn a_leader_that_waits_in_vain_goes_on_alone() {
+        let milliseconds = Duration::from_millis;
+        let alone = |crowding: &Crowding| crowding.alone.as_ref().map(|(_, time)| *time);
+        let mut crowding = Crowding::default();
+        crowding.note(None, milliseconds(8));
+        assert!(crowding.was_late && alone(&crowding).is_none());
+        crowding.note(Some(milliseconds(3)), milliseconds(8));
+        assert_eq!(alone(&crowding), None);
+        for factor in [4, 8, 16, 32, 64, 64] {
+            crowding.note(Some(Duration::from_micros(5)), milliseconds(1000));
+            assert_eq!(alone(&crowding), Some(milliseconds(1000 * factor)));
+            assert!(crowding.is_alone());
+        }
+        crowding.note(Some(Duration::from_micros(5)), Duration::from_micros(900));
+        assert!(!crowding.was_late && crowding.factor == 0);
+        crowding.alone = Some((Stopwatch::start(), Duration::ZERO));
+        assert!(!crowding.is_alone() && crowding.alone.is_none());
+    }
+
+    /// While it is alone the leader does every part of a task.
+    #[test]
+    fn a_leader_alone_does_all_parts() {
+        with_team(&Threads::new(3), |team| {
+            let me = thread::current().id();
+            for is_alone in [true, false, true] {
+                team.crowding.alone = is_alone.then(|| (Stopwatch::start(), Duration::from_secs(3600)));
+                let mut parts = vec![None; 7];
+                team.each(&mut parts, |number, part| *part = Some((number, thread::current().id())));
+                assert!(parts.iter().enumerate().all(|(number, part)| part.is_some_and(|(done, _)| done == number)));
+                assert!(!is_alone || parts.iter().all(|part| part.is_some_and(|(_, thread)| thread == me)));
             }
         });
     }

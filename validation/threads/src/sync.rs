@@ -4,6 +4,7 @@ pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop;
 pub(crate) use loom::sync::Mutex;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 pub(crate) use thread::Thread;
 
 /// Looks before a thread goes to sleep: each would multiply the orders, and tell nothing new.
@@ -11,6 +12,25 @@ pub(crate) const LOOKS: u32 = 1;
 
 /// Looks between which others may have the core: none, for the same reason.
 pub(crate) const POLITE_LOOKS: u32 = 0;
+
+/// Lets others go on; the core always comes back.
+pub(crate) fn offer_core() -> bool {
+    thread::yield_now();
+    true
+}
+
+/// Time stands still: nobody is late, so that the leader never goes on alone, which takes no turns with others.
+pub(crate) struct Stopwatch;
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+}
 
 /// Threads that fall asleep and are woken by Loom's `Notify`, and that end with a scope. Loom's own `unpark` wakes a thread from whatever it
 /// waits for, and scopes it has none.
