@@ -5,13 +5,15 @@
 //! tail_j = max(tail_(j-1), full_j) + last t_j, with tail_0 = (n - 1) mtu t_1. It is received at tail_H + Lat and acknowledged
 //! header (t_1 + … + t_H) + Lat later.
 //!
-//! **The bound** is the latest of: each flow alone; all bytes that a host receives or sends, or that leave or enter a ToR or a pod over
-//! links between switches, at the rate of those links together, behind the first packet's way to them and before the last one's way from
-//! them. Flows that start later are counted from their start. No network without losses can be done sooner, whatever its paths.
+//! **The bound** is the latest of: each packet of each flow alone, behind those that its host has sent before; all bytes that a host receives or
+//! sends, or that leave or enter a ToR or a pod over links between switches, at the rate of those links together, behind the first packet's way to
+//! them and before the last one's way from them. Packets may take any paths and overtake each other, so that the short last packet of a flow may
+//! be the first or the last on a link; where there is one path alone, a flow takes its time as above. Flows that start later are counted from
+//! their start, those that a trigger starts from the least time of the flows that tell it. No network without losses can be done sooner.
 
 use super::{Input, MAX_TIME, Options};
 use crate::flows::Triggers;
-use kasuri_workload::ethernet::fabric::{Fabric, Tier};
+use kasuri_workload::ethernet::fabric::Fabric;
 use kasuri_workload::ethernet::matrix::{Begin, Connection, Matrix};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -35,37 +37,45 @@ pub fn lone_flow(fabric: &Fabric, options: &Options, connection: &Connection) ->
     (received, received + u64::from(options.header) * sum + latency)
 }
 
-/// What is known of each flow, and of all.
+/// When a flow starts, is received and acknowledged, in picoseconds; absent where it never starts.
+pub type Times = Option<[u64; 3]>;
+
+/// Each flow as if it were alone with all its packets on one path, from the time when its triggers are told then.
+pub fn lone(input: &Input<'_>) -> Vec<Times> {
+    started(input.matrix, &|connection| lone_flow(input.fabric, &input.options, connection))
+}
+
+/// Least times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// The earliest start of each flow, if it starts at all, with the time when it is received and acknowledged if it is alone then.
-    pub flows: Vec<Option<[u64; 3]>>,
+    /// Those of each flow.
+    pub flows: Vec<Times>,
     /// The least time until all flows that start are acknowledged, in picoseconds.
-    pub all_ps: f64,
+    pub all_ps: u64,
 }
 
-/// The least time.
+/// The least times, whatever paths packets take.
 pub fn bound(input: &Input<'_>) -> Bound {
     let Input { fabric, matrix, options } = input;
-    let flows = earliest(fabric, matrix, options);
+    let flows = started(matrix, &|connection| least(fabric, options, connection));
     let mut parts: BTreeMap<Part, Vec<Work>> = BTreeMap::new();
-    for (connection, start) in matrix.connections.iter().zip(flows.iter().map(|times| times.map(|[start, ..]| start))) {
-        if let Some(start) = start {
-            add(fabric, options, connection, start, &mut parts);
+    for (connection, times) in matrix.connections.iter().zip(&flows) {
+        if let Some([start, ..]) = *times {
+            work(fabric, options, connection, start).for_each(|(part, work)| parts.entry(part).or_default().push(work));
         }
     }
-    let lone = flows.iter().flatten().map(|times| times[2] as f64).fold(0.0, f64::max);
-    let shared = parts.into_iter().map(|(part, work)| done(work, rate(fabric, options, part)));
-    Bound { all_ps: shared.fold(lone, f64::max), flows }
+    let alone = flows.iter().flatten().map(|times| times[2]).max().unwrap_or(0);
+    let shared = parts.into_iter().map(|(part, work)| done(work, capacity(fabric, options, part)));
+    Bound { all_ps: shared.fold(alone, u64::max), flows }
 }
 
-/// When each flow starts at the earliest, and ends if it is alone.
-fn earliest(fabric: &Fabric, matrix: &Matrix, options: &Options) -> Vec<Option<[u64; 3]>> {
-    let mut times: Vec<Option<[u64; 3]>> = vec![None; matrix.connections.len()];
+/// When each flow starts and ends if this is how long each takes until it is received and acknowledged.
+fn started(matrix: &Matrix, takes: &dyn Fn(&Connection) -> (u64, u64)) -> Vec<Times> {
+    let mut times: Vec<Times> = vec![None; matrix.connections.len()];
     let mut triggers = Triggers::new(matrix);
     let mut ends = BinaryHeap::new();
     let mut start = |flow: u32, at: u64, ends: &mut BinaryHeap<Reverse<(u64, u32)>>| {
-        let (received, finished) = lone_flow(fabric, options, &matrix.connections[flow as usize]);
+        let (received, finished) = takes(&matrix.connections[flow as usize]);
         // What lies beyond the last picosecond stays there.
         let [received, finished] = [received, finished].map(|after| at.saturating_add(after).min(MAX_TIME));
         times[flow as usize] = Some([at, received, finished]);
@@ -81,6 +91,56 @@ fn earliest(fabric: &Fabric, matrix: &Matrix, options: &Options) -> Vec<Option<[
         triggers.tell(trigger).iter().for_each(|&flow| start(flow, now, &mut ends));
     }
     times
+}
+
+/// A flow between two hosts, as the bound sees it.
+struct Parcel {
+    /// Picoseconds a byte of each queue.
+    queues: Vec<u64>,
+    latency: u64,
+    packets: u64,
+    /// Bytes of a full packet and of the last one.
+    full: u64,
+    last: u64,
+    /// From the beginning of one packet to that of the next at the source's link, at least.
+    gap: u64,
+    /// From the last byte's being received to the acknowledgement.
+    acknowledged: u64,
+}
+
+impl Parcel {
+    fn new(fabric: &Fabric, options: &Options, connection: &Connection) -> Self {
+        let queues = fabric.picoseconds_per_byte(connection.source, connection.destination);
+        let latency = fabric.latency_ps(connection.source, connection.destination);
+        let (packets, last) = options.packets(connection.bytes);
+        let full = u64::from(options.mtu);
+        let of_interface = options.interface_mbps.map_or(0, |rate| full * 8_000_000 / u64::from(rate.max(1)));
+        let acknowledged = latency + u64::from(options.header) * queues.iter().sum::<u64>();
+        Self { gap: of_interface.max(full * queues[0]), queues, latency, packets, full, last, acknowledged }
+    }
+
+    /// The first time when any of its packets can join a queue, without latencies: the first full packet, or a short last one by another path.
+    fn first_at(&self, queue: usize) -> u64 {
+        let sum: u64 = self.queues[..queue].iter().sum();
+        let last = (self.packets - 1) * self.gap + self.last * sum;
+        if self.packets > 1 { last.min(self.full * sum) } else { last }
+    }
+}
+
+/// The least time until a flow is received and acknowledged: the latest of the last packet and of the full one before it, each by itself once its
+/// host has sent those before, and of its bytes on the links that it takes.
+pub(crate) fn least(fabric: &Fabric, options: &Options, connection: &Connection) -> (u64, u64) {
+    if fabric.has_one_path(connection.source, connection.destination) {
+        return lone_flow(fabric, options, connection);
+    }
+    let flow = Parcel::new(fabric, options, connection);
+    let sum: u64 = flow.queues.iter().sum();
+    let last = (flow.packets - 1) * flow.gap + flow.last * sum;
+    let before = if flow.packets > 1 { (flow.packets - 2) * flow.gap + flow.full * sum } else { 0 };
+    let packets = last.max(before) + flow.latency + flow.acknowledged;
+    let shared = work(fabric, options, connection, 0).map(|(part, work)| done(vec![work], capacity(fabric, options, part)));
+    let finished = shared.fold(packets, u64::max);
+    (finished - flow.acknowledged, finished)
 }
 
 /// Links that share work.
@@ -104,36 +164,32 @@ struct Work {
     after: u64,
 }
 
-fn add(fabric: &Fabric, options: &Options, connection: &Connection, start: u64, parts: &mut BTreeMap<Part, Vec<Work>>) {
-    let Connection { source, destination, bytes, .. } = *connection;
-    let queues = fabric.picoseconds_per_byte(source, destination);
-    let latency = fabric.latency_ps(source, destination);
-    let (packets, last) = options.packets(bytes);
-    let first = if packets > 1 { u64::from(options.mtu) } else { last };
-    let bytes = bytes + packets * u64::from(options.header);
-    let acknowledged = latency + u64::from(options.header) * queues.iter().sum::<u64>();
-    let height = queues.len() / 2;
-    // Latencies before a queue on the way up; before the last one, all but that of its link.
-    let before = |queue: usize| {
-        let up = |tier: &Tier| 1000 * (tier.link_latency_ns + tier.switch_latency_ns);
-        let last = latency - 1000 * fabric.tiers[0].link_latency_ns;
-        if queue < height { fabric.tiers[..queue].iter().map(up).sum() } else { last }
-    };
-    // Full packets come before, the last one behind.
-    let work = |queue: usize| Work {
-        from: start.saturating_add(first * queues[..queue].iter().sum::<u64>() + before(queue)),
-        bytes,
-        after: latency - before(queue) + acknowledged + last * queues[queue + 1..].iter().sum::<u64>(),
-    };
-    let height = queues.len() / 2;
-    for part in parts_of(fabric, connection) {
+/// What a flow is to the parts that it shares with others.
+fn work(fabric: &Fabric, options: &Options, connection: &Connection, start: u64) -> impl Iterator<Item = (Part, Work)> {
+    let flow = Parcel::new(fabric, options, connection);
+    let height = flow.queues.len() / 2;
+    let bytes = connection.bytes + flow.packets * u64::from(options.header);
+    parts_of(fabric, connection).into_iter().map(move |part| {
         let queue = match part {
             Part::Into(_) => 2 * height - 1,
             Part::OutOf(_) => 0,
-            Part::IntoTier(tier, _) | Part::OutOfTier(tier, _) => tier,
+            Part::OutOfTier(tier, _) => tier,
+            Part::IntoTier(tier, _) => 2 * height - 1 - tier,
         };
-        parts.entry(part).or_default().push(work(queue));
-    }
+        let before = latency_before(fabric, height, queue);
+        let after = flow.latency - before + flow.acknowledged + flow.last * flow.queues[queue + 1..].iter().sum::<u64>();
+        (part, Work { from: start.saturating_add(flow.first_at(queue) + before), bytes, after })
+    })
+}
+
+/// Picoseconds of the links and switches before a queue of a path over so many tiers: up to the top switch, and down again.
+fn latency_before(fabric: &Fabric, height: usize, queue: usize) -> u64 {
+    let tiers = &fabric.tiers;
+    let up = tiers[..queue.min(height)].iter().map(|tier| tier.link_latency_ns + tier.switch_latency_ns);
+    // A link down from the switches of a tier is that of the tier below, and leads to its switches.
+    let down =
+        (height..queue).map(|before| 2 * height - 1 - before).map(|tier| tiers[tier].link_latency_ns + tiers[tier - 1].switch_latency_ns);
+    1000 * up.chain(down).sum::<u64>()
 }
 
 /// All that a flow shares with others.
@@ -149,28 +205,35 @@ pub(crate) fn parts_of(fabric: &Fabric, connection: &Connection) -> Vec<Part> {
 
 /// Bytes per picosecond of the links of a part together.
 pub(crate) fn rate(fabric: &Fabric, options: &Options, part: Part) -> f64 {
-    let one = |tier: &Tier| 1.0 / tier.picoseconds_per_byte() as f64;
+    let (quarters, picoseconds) = capacity(fabric, options, part);
+    quarters as f64 / 4.0 / picoseconds as f64
+}
+
+/// The links of a part in quarters, and the picoseconds that a whole one takes for a byte.
+fn capacity(fabric: &Fabric, options: &Options, part: Part) -> (u64, u64) {
     match part {
-        Part::Into(_) | Part::OutOf(_) => one(&fabric.tiers[0]),
+        Part::Into(_) | Part::OutOf(_) => (4, fabric.tiers[0].picoseconds_per_byte()),
         Part::IntoTier(tier, _) | Part::OutOfTier(tier, _) => {
             let lower = fabric.tiers[tier - 1];
             let switches = if tier == 1 { 1 } else { fabric.aggregations_per_pod() };
-            let links = f64::from(switches * lower.up);
+            let links = u64::from(switches) * u64::from(lower.up);
             // The slow links of two tiers, at a quarter of the rate; those of three tiers are counted as fast.
             let slow = if fabric.tiers.len() == 2 { options.slow_links.min(fabric.aggregations_per_pod()) } else { 0 };
-            (links - 0.75 * f64::from(slow * fabric.tiers[tier].bundle)) * one(&fabric.tiers[tier])
+            let slow = u64::from(slow) * u64::from(fabric.tiers[tier].bundle);
+            (4 * links - 3 * slow, fabric.tiers[tier].picoseconds_per_byte())
         }
     }
 }
 
-/// When all work of a part is done at the earliest: for each start, that of the flows that start then or later.
-fn done(mut work: Vec<Work>, rate: f64) -> f64 {
+/// When all work of a part is done at the earliest, in whole picoseconds: for each start, that of the flows that start then or later.
+fn done(mut work: Vec<Work>, (quarters, picoseconds): (u64, u64)) -> u64 {
     work.sort_unstable_by_key(|work| Reverse(work.from));
-    let (mut bytes, mut after, mut latest) = (0, u64::MAX, 0.0_f64);
+    let (mut bytes, mut after, mut latest) = (0, u64::MAX, 0);
     for part in work {
-        bytes += part.bytes;
+        bytes += u128::from(part.bytes);
         after = after.min(part.after);
-        latest = latest.max(part.from as f64 + bytes as f64 / rate + after as f64);
+        let takes = (bytes * u128::from(4 * picoseconds)).div_ceil(u128::from(quarters));
+        latest = latest.max(part.from.saturating_add(u64::try_from(takes).unwrap_or(MAX_TIME)).saturating_add(after));
     }
-    latest
+    latest.min(MAX_TIME)
 }

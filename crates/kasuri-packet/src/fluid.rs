@@ -6,7 +6,7 @@
 //! that flows that are alone, and incasts, take the same time as their packets.
 
 use super::{FlowTimes, Input, MAX_TIME, Options, Spray, check};
-use crate::bounds::{Part, lone_flow, parts_of, rate};
+use crate::bounds::{Part, bound, least, lone_flow, parts_of, rate};
 use crate::flows::Triggers;
 use crate::packets::Packet;
 use crate::paths::Paths;
@@ -65,6 +65,7 @@ pub fn share(input: &Input<'_>) -> Result<Vec<FlowTimes>, String> {
         let due = events.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let next = due.min(now + drained.ceil().min(MAX_TIME as f64) as u64);
         if next >= MAX_TIME {
+            keep_bound(input, &mut times);
             return Ok(times);
         }
         // Less than a picosecond is left of what drains now.
@@ -74,9 +75,14 @@ pub fn share(input: &Input<'_>) -> Result<Vec<FlowTimes>, String> {
         draining.retain(|one| {
             let is_left = one.bytes > one.rate;
             if !is_left {
-                let behind = behind(input, &matrix.connections[one.flow as usize]);
-                let [received, finished] = behind.map(|after| now + after);
-                times[one.flow as usize].received = Some(received);
+                let connection = &matrix.connections[one.flow as usize];
+                let times = &mut times[one.flow as usize];
+                let [received, finished] = behind(input, connection).map(|after| now + after);
+                // The bytes of a packet are not spread over several links.
+                let least = least(input.fabric, &input.options, connection);
+                let started = times.started.unwrap_or(0);
+                let (received, finished) = (received.max(started + least.0), finished.max(started + least.1));
+                times.received = Some(received);
                 events.push(Reverse((finished, Event::Finish(one.flow))));
             }
             is_left
@@ -97,6 +103,18 @@ pub fn share(input: &Input<'_>) -> Result<Vec<FlowTimes>, String> {
             }
         }
         fill(&links, &mut draining);
+    }
+}
+
+/// Fluid is ahead of packets where several flows share a link behind slow ones, which the first packet of each must pass first: the last flow ends
+/// no sooner than any network could be done.
+fn keep_bound(input: &Input<'_>, times: &mut [FlowTimes]) {
+    let least = bound(input).all_ps;
+    if let Some(last) = times.iter_mut().max_by_key(|times| times.finished)
+        && let (Some(received), Some(finished)) = (last.received, last.finished)
+        && finished < least
+    {
+        (last.received, last.finished) = (Some(received + least - finished), Some(least));
     }
 }
 

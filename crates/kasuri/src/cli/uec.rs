@@ -4,7 +4,7 @@ use super::{Exit, Failure, output};
 use crate::input::{MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
 use kasuri_config::format::uec;
-use kasuri_packet::bounds::{Bound, bound};
+use kasuri_packet::bounds::{Times, bound, lone};
 use kasuri_packet::fluid::share;
 use kasuri_packet::{FlowTimes, Input, MAX_PATHS, Options, Outcome, Spray, simulate};
 use kasuri_workload::ethernet::matrix::{Connection, Matrix};
@@ -66,7 +66,7 @@ enum SprayWord {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EngineWord {
-    /// Formulas: each flow as if it were alone, and the least time in which all could be done
+    /// Formulas: each flow as if it were alone, all its packets on one path
     Analysis,
     /// Flows whose rates share links fairly; sprayed ones take all links to a tier evenly
     Flow,
@@ -101,13 +101,12 @@ impl Uec {
             writeln!(io::stderr(), "note: {cm}: `{word}` of {flows} flows has no effect")?;
         }
         let input = Input { fabric: &fabric, matrix: &read.matrix, options: self.options()? };
-        let known = bound(&input);
         let outcome = match self.engine {
             EngineWord::Flit => simulate(&input).map_err(Failure::Input)?,
-            EngineWord::Analysis => alone(&known),
+            EngineWord::Analysis => alone(&lone(&input)),
             EngineWord::Flow => Outcome { flows: share(&input).map_err(Failure::Input)?, ..Outcome::default() },
         };
-        self.print(&read.matrix, &outcome, known.all_ps, out)
+        self.print(&read.matrix, &outcome, bound(&input).all_ps, out)
     }
 
     fn options(&self) -> Result<Options, Failure> {
@@ -132,8 +131,8 @@ impl Uec {
         })
     }
 
-    fn print(&self, matrix: &Matrix, outcome: &Outcome, bound_ps: f64, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let bound_us = (bound_ps / 100.0).round() / 1e4;
+    fn print(&self, matrix: &Matrix, outcome: &Outcome, bound_ps: u64, out: &mut dyn Write) -> Result<Exit, Failure> {
+        let bound_us = microseconds(bound_ps);
         let flows = matrix.connections.iter().zip(&outcome.flows);
         match self.format {
             Format::Json => {
@@ -164,7 +163,7 @@ impl Uec {
                 });
                 let titles = ["SOURCE", "DESTINATION", "BYTES", "START, US", "RECEIVED, US", "FINISH, US"];
                 writeln!(out, "{}", output::table(&titles, rows.collect(), &[true; 6]))?;
-                writeln!(out, "{}; no network without losses could be done before {bound_us} us", self.ends(outcome))?;
+                writeln!(out, "{}; no network without losses could be done before {bound_us:.6} us", self.ends(outcome))?;
             }
         }
         Ok(Exit::DONE)
@@ -176,7 +175,8 @@ impl Uec {
     fn ends(&self, outcome: &Outcome) -> String {
         let ends: Vec<u64> = outcome.flows.iter().filter_map(|times| times.finished).collect();
         let last = ends.iter().copied().max().map_or(0.0, microseconds);
-        let alone = if matches!(self.engine, EngineWord::Analysis) { ", each flow as if it were alone" } else { "" };
+        let alone =
+            if matches!(self.engine, EngineWord::Analysis) { ", each flow as if it were alone, all its packets on one path" } else { "" };
         match outcome.flows.len() - ends.len() {
             0 => format!("all acknowledged at {last:.6} us{alone}"),
             never => format!("{never} of {} flows never begin, the others are acknowledged at {last:.6} us{alone}", outcome.flows.len()),
@@ -189,12 +189,12 @@ fn microseconds(picoseconds: u64) -> f64 {
 }
 
 /// Each flow as if no other disturbed it.
-fn alone(bound: &Bound) -> Outcome {
-    let times = |times: &Option<[u64; 3]>| {
+fn alone(flows: &[Times]) -> Outcome {
+    let times = |times: &Times| {
         let [started, received, finished] = [0, 1, 2].map(|index| times.map(|times| times[index]));
         FlowTimes { started, received, finished }
     };
-    Outcome { flows: bound.flows.iter().map(times).collect(), ..Outcome::default() }
+    Outcome { flows: flows.iter().map(times).collect(), ..Outcome::default() }
 }
 
 fn small(path: &Path) -> Result<Vec<u8>, Failure> {
