@@ -94,7 +94,7 @@ fn started(matrix: &Matrix, takes: &dyn Fn(&Connection) -> (u64, u64)) -> Vec<Ti
 }
 
 /// A flow between two hosts, as the bound sees it.
-struct Parcel {
+struct FlowShape {
     /// Picoseconds a byte of each queue.
     queues: Vec<u64>,
     latency: u64,
@@ -108,7 +108,7 @@ struct Parcel {
     acknowledged: u64,
 }
 
-impl Parcel {
+impl FlowShape {
     fn new(fabric: &Fabric, options: &Options, connection: &Connection) -> Self {
         let queues = fabric.picoseconds_per_byte(connection.source, connection.destination);
         let latency = fabric.latency_ps(connection.source, connection.destination);
@@ -133,7 +133,7 @@ pub(crate) fn least(fabric: &Fabric, options: &Options, connection: &Connection)
     if fabric.has_one_path(connection.source, connection.destination) {
         return lone_flow(fabric, options, connection);
     }
-    let flow = Parcel::new(fabric, options, connection);
+    let flow = FlowShape::new(fabric, options, connection);
     let sum: u64 = flow.queues.iter().sum();
     let last = (flow.packets - 1) * flow.gap + flow.last * sum;
     let before = if flow.packets > 1 { (flow.packets - 2) * flow.gap + flow.full * sum } else { 0 };
@@ -166,7 +166,7 @@ struct Work {
 
 /// What a flow is to the parts that it shares with others.
 fn work(fabric: &Fabric, options: &Options, connection: &Connection, start: u64) -> impl Iterator<Item = (Part, Work)> {
-    let flow = Parcel::new(fabric, options, connection);
+    let flow = FlowShape::new(fabric, options, connection);
     let height = flow.queues.len() / 2;
     let bytes = connection.bytes + flow.packets * u64::from(options.header);
     parts_of(fabric, connection).into_iter().map(move |part| {
