@@ -1,18 +1,18 @@
 //! How long a message takes that is alone in the network, over the channels of its path.
 //!
 //! A message of M flits is sent in n packets of P flits, the last one of L. Channel s of its path, 0 being the injection, takes a flit in
-//! `flight(s)` cycles to its other end, and the next one `period(s)` cycles later; a head needs D cycles more in each of the R routers before
-//! it leaves. So flits are served as jobs are by machines in a row, and the time is that of the longest chain of flits that wait for each other
-//! (Baccelli et al., Synchronization and Linearity, 1992, chapter 1): F = sum of `flight`, and
+//! `flight(s)` cycles to its other end, and the next one `period(s)` cycles later; a head needs D cycles more in each of the R routers
+//! before it leaves. So flits are served as jobs are by machines in a row, and the time is that of the longest chain of flits that wait
+//! for each other (Baccelli et al., Synchronization and Linearity, 1992, chapter 1): F = sum of `flight`, and
 //!
 //! * cut-through: F + max over s of (D s + (n - 1) max over r <= s of c(r) + (L - 1) period(s)), the head going first as far as channel s;
-//! * store-and-forward: F + D R + max over s of ((P - 1) sum of period(r) over r < s + (n - 2) max over r <= s of c(r) + c(s) + (L - 1) sum of
-//!   period(r) over r >= s);
+//! * store-and-forward: F + D R + max over s of ((P - 1) sum of period(r) over r < s + (n - 2) max over r <= s of c(r) + c(s) + (L - 1)
+//!   sum of period(r) over r >= s);
 //! * output-queued routers that cut through, in which every flit waits for D cycles: F + D R + (M - 1) max of period,
 //!
-//! where c(s) are the cycles from a head to the next one: P `period(s)`, or more where packets come in one virtual channel, in which the next
-//! head is looked at only after the tail before it has left. Buffers that are shorter than the loop of credits stall a packet: then its flits
-//! are followed ([`lone_packet_latency`]).
+//! where c(s) are the cycles from a head to the next one: P `period(s)`, or more where packets come in one virtual channel, in which the
+//! next head is looked at only after the tail before it has left. Buffers that are shorter than the loop of credits stall a packet: then
+//! its flits are followed ([`lone_packet_latency`]).
 
 use crate::analysis::{LonePacket, lone_packet_latency};
 use crate::paths::Paths;
@@ -95,27 +95,36 @@ impl LoneTimes {
 
     /// Cycles from when a flit begins to cross a channel of this kind of link until it can go on: `place` is 0 for an injection, 1 between
     /// routers, 2 for an ejection.
+    #[inline(always)]
     pub(crate) fn head_cycles(&self, link: u32, place: usize) -> u64 {
         u64::from(self.head_cycles[link as usize][place])
     }
 
-    /// Cycles by which a lone message arrives after a flow at the rate of the slowest channel on its path has ended; less than 0 if that
-    /// channel is busy with its last flit when this has arrived. `path` are its kinds of links: injection, between routers, ejection.
+    /// The period of all channels, where it and the number of routers tell the time of a message.
     #[inline(always)]
-    pub(crate) fn beyond_transfer(&self, path: impl Iterator<Item = u32> + Clone, hops: usize, sizes: Sizes) -> f64 {
-        let place = |index: usize| usize::from(index > 0) + usize::from(index == hops);
-        let heads: u64 = path.clone().enumerate().map(|(index, link)| self.head_cycles(link, place(index))).sum();
+    pub(crate) fn simple_period(&self) -> Option<u64> {
+        if self.stalls.is_some() { None } else { self.period }
+    }
+
+    /// Cycles by which a lone message arrives after a flow at the rate of the channels has ended, all of which have this period; less than
+    /// 0 if a channel is busy with its last flit when this has arrived. Its head takes `heads` cycles over so many routers.
+    #[inline(always)]
+    pub(crate) fn beyond_alike(&self, heads: u64, routers: usize, sizes: Sizes, period: u64) -> f64 {
         let sizes = Packets::of(sizes);
-        let (others, slowest) = match self.period {
-            Some(period) => (self.behind_head_alike(hops as u64, &sizes, period), period),
-            None => self.behind_head(path.clone(), &sizes),
-        };
-        let stalled = if self.stalls.is_some() { self.stalled(path, &sizes) } else { 0 };
+        (heads + self.behind_head_alike(routers as u64, &sizes, period)) as f64 - (sizes.flits * period) as f64
+    }
+
+    /// The same for channels of any periods, of which the slowest tells the rate. `path` are the kinds of their links: injection, between
+    /// routers, ejection.
+    pub(crate) fn beyond_transfer(&self, heads: u64, path: impl Iterator<Item = u32> + Clone, sizes: Sizes) -> f64 {
+        let sizes = Packets::of(sizes);
+        let (others, slowest) = self.behind_head(path.clone(), &sizes);
+        let stalled = if self.stalls.is_some() { self.stalled(heads, path, &sizes) } else { 0 };
         (heads + others + stalled) as f64 - (sizes.flits * slowest) as f64
     }
 
-    /// Cycles from the arrival of the first head to that of the last flit if all channels have the same period. A head's own time counts the
-    /// decisions of all routers.
+    /// Cycles from the arrival of the first head to that of the last flit if all channels have the same period. A head's own time counts
+    /// the decisions of all routers.
     #[inline(always)]
     fn behind_head_alike(&self, hops: u64, sizes: &Packets, period: u64) -> u64 {
         let between_packets = (sizes.count - 1) * self.between_heads(sizes, period);
@@ -172,16 +181,13 @@ impl LoneTimes {
     /// Cycles for which flits wait for credits: of a single packet exactly, of several about as many for each that has a virtual channel to
     /// itself.
     #[cold]
-    fn stalled(&self, path: impl Iterator<Item = u32>, sizes: &Packets) -> u64 {
+    fn stalled(&self, heads: u64, path: impl Iterator<Item = u32>, sizes: &Packets) -> u64 {
         let Some(stalls) = &self.stalls else { return 0 };
         if sizes.first <= u64::from(stalls.router.channel_depth()) {
             return 0;
         }
         let path: Vec<u32> = path.collect();
         let packet = Packets::of(Sizes { flits: sizes.first as u32, packet: sizes.first as u32 });
-        let hops = path.len() - 1;
-        let heads: u64 =
-            (0..).zip(&path).map(|(index, &link)| self.head_cycles(link, usize::from(index > 0) + usize::from(index == hops))).sum();
         let smooth = heads + self.behind_head(path.iter().copied(), &packet).0;
         let followed = *stalls.known.borrow_mut().entry((path, packet.flits as u32)).or_insert_with_key(|(path, flits)| {
             let channels: Vec<Link> = path.iter().map(|&link| self.links[link as usize]).collect();

@@ -263,19 +263,27 @@ impl Paths {
     }
 
     /// Cycles by which a lone message arrives after its transfer over its terminal's injection channel and these others, at the rate of the
-    /// slowest of them: [`LoneTimes::beyond_transfer`].
+    /// slowest of them; less than 0 where that is busy with the last flit when this has arrived.
     #[inline(always)]
     pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], sizes: Sizes) -> f64 {
+        let Some((&ejection, between)) = others.split_last() else { return 0.0 };
+        let link = |channel: u32| network.link_number(ChannelId(channel));
         let injection = network.injection_channel(source).0;
-        let path = std::iter::once(injection).chain(others.iter().copied()).map(|channel| network.link_number(ChannelId(channel)));
-        self.lone.beyond_transfer(path, others.len(), sizes)
+        let mut heads = self.lone.head_cycles(link(injection), 0) + self.lone.head_cycles(link(ejection), 2);
+        for &channel in between {
+            heads += self.lone.head_cycles(link(channel), 1);
+        }
+        if let Some(period) = self.lone.simple_period() {
+            return self.lone.beyond_alike(heads, others.len(), sizes, period);
+        }
+        self.lone.beyond_transfer(heads, std::iter::once(injection).chain(others.iter().copied()).map(link), sizes)
     }
 
     /// Cycles from the creation of a lone message to the arrival of its last flit.
-    pub(crate) fn lone_latency(&self, network: &Network, channels: &[u32], sizes: Sizes) -> f64 {
-        let links = || channels.iter().map(|&channel| network.link_number(ChannelId(channel)));
-        let slowest = links().map(|link| network.links()[link as usize].period).max().unwrap_or(1);
-        self.lone.beyond_transfer(links(), channels.len() - 1, sizes) + f64::from(sizes.flits) * f64::from(slowest)
+    pub(crate) fn lone_latency(&self, network: &Network, source: TerminalId, others: &[u32], sizes: Sizes) -> f64 {
+        let injection = network.injection_channel(source).0;
+        let periods = std::iter::once(injection).chain(others.iter().copied()).map(|channel| network.link(ChannelId(channel)).period);
+        self.head_latency(network, source, others, sizes) + f64::from(sizes.flits) * f64::from(periods.max().unwrap_or(1))
     }
 
     /// Has any path been left to chance so far?

@@ -15,7 +15,7 @@ mod wait_graph;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, located, since};
+pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, holds_buffers, located, since};
 pub(crate) use run_executor::panic_text;
 pub(crate) use wait_graph::WaitGraph;
 

@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use kasuri_model::engine::{Controller, EngineError};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_network::id::ChannelId;
+use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::{NONE, Network};
 use kasuri_network::routing::walk::DELIVERED;
 use kasuri_workload::workload::Collective;
@@ -37,11 +37,12 @@ pub(super) fn exchange(
 ) -> Result<Option<Totals>, EngineError> {
     let network = &*scenario.network;
     let flits = collective.message_flits;
-    let (paths, channel_of) = (Paths::new(scenario), channel_of_links(network));
+    let paths = Paths::new(scenario);
+    let (terminal_of, channel_of) = samples_of_links(network);
     let sizes = Sizes { flits, packet: closed.parts[0].packet_flits };
     let latency = |links: &[u32]| {
-        let channels: Vec<u32> = links.iter().map(|&link| channel_of[link as usize]).collect();
-        paths.lone_latency(network, &channels, sizes)
+        let others: Vec<u32> = links[1..].iter().map(|&link| channel_of[link as usize]).collect();
+        paths.lone_latency(network, terminal_of[links[0] as usize], &others, sizes)
     };
     let mut latencies = Tails::costs(scenario, latency);
     let mut messages_of = vec![0.0; network.channel_count() as usize];
@@ -122,9 +123,12 @@ impl Sums {
     }
 }
 
-/// A channel of each link: the time of a message depends on the links of its path alone.
-fn channel_of_links(network: &Network) -> Vec<u32> {
-    let mut channel_of = vec![NONE; network.links().len()];
+/// By link, a terminal that injects over such a link, where there is one, and a channel of the link.
+fn samples_of_links(network: &Network) -> (Vec<TerminalId>, Vec<u32>) {
+    let (mut terminal_of, mut channel_of) = (vec![TerminalId(0); network.links().len()], vec![NONE; network.links().len()]);
+    for terminal in (0..network.terminal_count()).map(TerminalId) {
+        terminal_of[network.link_number(network.injection_channel(terminal)) as usize] = terminal;
+    }
     (0..network.channel_count()).for_each(|channel| channel_of[network.link_number(ChannelId(channel)) as usize] = channel);
-    channel_of
+    (terminal_of, channel_of)
 }

@@ -103,7 +103,8 @@ impl Sums {
             totals.hops += hops as f64;
             totals.flit_hops += hops * u64::from(message.flits);
             let packet = closed.parts[closed.part_of(message.token)].packet_flits;
-            totals.latency += self.paths.lone_latency(&scenario.network, &walk.channels, Sizes { flits: message.flits, packet });
+            let sizes = Sizes { flits: message.flits, packet };
+            totals.latency += self.paths.lone_latency(&scenario.network, message.source, &walk.channels[1..], sizes);
         }
         Ok(())
     }

@@ -126,9 +126,9 @@ impl Run<'_> {
         }
     }
 
-    /// Cycles that are taken off when a parcel of packets of so many flits arrives, whose last packet then has the time of a lone one; or that
-    /// its head takes, where that counts for nothing.
-    fn added_cycles(&self, channels: &[u32], packet: u32) -> i32 {
+    /// Cycles that are taken off when a parcel of packets of so many flits arrives, whose last packet then has the time of a lone one; or
+    /// that its head takes, where that counts for nothing.
+    fn added_cycles(&self, source: TerminalId, channels: &[u32], packet: u32) -> i32 {
         let (network, timing) = (&self.scenario.network, &self.transit.timing);
         let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel))];
         let Some((&ejection, others)) = channels.split_last() else { return 0 };
@@ -138,7 +138,7 @@ impl Run<'_> {
             return of_heads as i32;
         }
         let of_flits = channels.iter().map(|&channel| timing.cycles(kind(channel), packet)).max().unwrap_or(0);
-        let alone = self.paths.lone_latency(network, channels, Sizes { flits: packet, packet });
+        let alone = self.paths.lone_latency(network, source, &channels[1..], Sizes { flits: packet, packet });
         (of_heads + of_flits) as i32 - alone as i32
     }
 
@@ -177,7 +177,7 @@ impl Run<'_> {
             packet,
             cut,
             to_arrive: drawn.flits,
-            added: self.added_cycles(channels, packet.min(last_flits)),
+            added: self.added_cycles(source, channels, packet.min(last_flits)),
             arrival: 0,
         };
         let message = Message {

@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// what costs: unless it is given, packets take the fewest hops, and among equal paths those inside nodes.
 ///
 /// With `policy = "flow-hash"` a hash of source, destination and flow decides, so that all packets of a flow take one path; `random` draws a link
-/// for each packet (which may overtake others), and with `round-robin` each source sends its packets over all paths in turn. After links have failed (`[faults]`) all links that are left on shortest paths share the traffic
+/// for each packet (which may overtake others), and with `round-robin` each source sends its packets over all paths in turn. (The flow engine
+/// knows messages and no packets: each message of a workload takes one of these paths.) After links have failed (`[faults]`) all links that are left on shortest paths share the traffic
 /// equally, although some lead to where less capacity is left: `weights = "capacity"` divides it by that.
 ///
 /// Virtual channels are divided by hops where the topology asks for it, as with `minimal`: a tree needs one, on a ring or a mesh packets can
@@ -386,7 +387,7 @@ impl Routing for Compiled {
     }
 
     fn spreading_key(&self) -> &'static str {
-        "routing.policy"
+        if self.policy == EcmpPolicy::FlowHash { "routing.flows" } else { "routing.policy" }
     }
 
     fn is_deadlock_free(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::estimate::{Costs, Total, Work, duration as seconds};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{CLOSED, Plan, Preparer, WaitGraph, Wrong, located, seconds_of_runs, since};
+use crate::plan::{CLOSED, Plan, Preparer, WaitGraph, Wrong, holds_buffers, located, seconds_of_runs, since};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
@@ -71,8 +71,9 @@ impl Check {
             if let Some(text) = study.scenario.workload.as_ref().and_then(|closed| seen.workload(describe_workload(closed))) {
                 writeln!(out, "{text}")?;
             }
-            if seen.routing(&study) {
-                verdict = verdict.max(describe(&study, out)?);
+            let holds_buffers = holds_buffers(&study, engine.method());
+            if seen.routing(&study, holds_buffers) {
+                verdict = verdict.max(describe(&study, holds_buffers, out)?);
             }
             if engine.method() == Method::Formulas && seen.traffic(&point) {
                 match costs.seconds(&work) {
@@ -120,7 +121,8 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    graphs: Vec<WaitGraph>,
+    /// With whether messages hold buffers while they wait.
+    graphs: Vec<(WaitGraph, bool)>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
@@ -139,13 +141,13 @@ impl Seen {
     }
 
     /// Is it new what packets may wait for in this study?
-    fn routing(&mut self, study: &Study) -> bool {
+    fn routing(&mut self, study: &Study, holds_buffers: bool) -> bool {
         let graph = WaitGraph::of(&study.scenario);
         // Those of networks that are gone will not be asked for again.
-        self.graphs.retain(WaitGraph::is_alive);
-        let is_new = !self.graphs.iter().any(|known| known.is_same(&graph));
+        self.graphs.retain(|(known, _)| known.is_alive());
+        let is_new = !self.graphs.iter().any(|(known, held)| *held == holds_buffers && known.is_same(&graph));
         if is_new {
-            self.graphs.push(graph);
+            self.graphs.push((graph, holds_buffers));
         }
         is_new
     }
@@ -233,7 +235,7 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
 }
 
 /// Describes a network with its routing, and says what becomes of packets.
-fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
+fn describe(study: &Study, holds_buffers: bool, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let scenario = &study.scenario;
     let network = &scenario.network;
     let terminals = match network.owner_count() {
@@ -255,9 +257,10 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
         }
         Err(reason) => writeln!(out, "  zero load: not known: {reason}")?,
     }
-    let mut verdict = describe_graph(scenario, study.allow_deadlock, "", out)?;
+    let allowed = [study.allow_deadlock, !holds_buffers];
+    let mut verdict = describe_graph(scenario, allowed, "", out)?;
     for epoch in scenario.changed_epochs() {
-        verdict = verdict.max(describe_graph(&scenario.in_epoch(epoch), study.allow_deadlock, &since(epoch), out)?);
+        verdict = verdict.max(describe_graph(&scenario.in_epoch(epoch), allowed, &since(epoch), out)?);
     }
     if scenario.router.predictor != predictor::NONE {
         let paths = if scenario.takes_accepted_ports() {
@@ -271,11 +274,13 @@ fn describe(study: &Study, out: &mut dyn Write) -> Result<Verdict, Failure> {
     Ok(verdict)
 }
 
-/// Says whether packets can wait for each other, and whether all arrive.
-fn describe_graph(scenario: &Scenario, allowed: bool, prefix: &str, out: &mut dyn Write) -> Result<Verdict, Failure> {
+/// Says whether packets can wait for each other, and whether all arrive. Deadlocks may be allowed, and messages may be flows, which hold no
+/// buffers.
+fn describe_graph(scenario: &Scenario, [allowed, are_flows]: [bool; 2], prefix: &str, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
     let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED } else { "" };
-    let text = format!("{prefix}{}{why}", report.describe(&scenario.network));
+    let flows = if are_flows && !report.is_safe() { "\nflows hold no buffers and do not wait for each other" } else { "" };
+    let text = format!("{prefix}{}{why}{flows}", report.describe(&scenario.network));
     writeln!(out, "  {}", text.replace('\n', "\n  "))?;
-    Ok(Verdict::of(&report, allowed))
+    Ok(Verdict::of(&report, allowed || are_flows))
 }

@@ -173,15 +173,21 @@ const SAMPLE_BUDGET: u64 = 20_000;
 /// The same where the routing promises that it cannot: less than the start of a program takes.
 const PROMISED_BUDGET: u64 = 4_000;
 
+/// Do messages hold buffers of the network while they wait? Rates hold none; parcels of the arbitrated sharing do.
+pub(crate) fn holds_buffers(study: &Study, method: Method) -> bool {
+    let sharing = study.scenario.engine_options.get("sharing").and_then(toml::Value::as_str);
+    method != Method::Rates || sharing == Some("arbitrated")
+}
+
 /// Need no look at all routes tell whether a run can deadlock?
-fn is_trusted(study: &Study) -> bool {
-    study.allow_deadlock || study.promises_no_deadlock()
+fn is_trusted(study: &Study, method: Method) -> bool {
+    study.allow_deadlock || study.promises_no_deadlock() || !holds_buffers(study, method)
 }
 
 /// Places and steps of routes to look at before a run; nothing is looked at without.
 pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
-    match is_trusted(study) {
-        // Rates hold no buffers while they wait, and the engine tells itself of a message that does not arrive.
+    match is_trusted(study, method) {
+        // The engine tells itself of a message that does not arrive.
         true if method == Method::Rates => None,
         true if study.promises_no_deadlock() => Some(PROMISED_BUDGET),
         true => Some(SAMPLE_BUDGET),
@@ -205,7 +211,7 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
     // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
     // the destinations is tried; `kasuri check` builds it in any case.
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
-    judge_graph(document, &study.scenario, budget, is_trusted(study), "")?;
+    judge_graph(document, &study.scenario, budget, is_trusted(study, method), "")?;
     for epoch in study.scenario.changed_epochs() {
         // A promise is about whole networks.
         let budget = if allowed { budget } else { deadlock::STEP_BUDGET };

@@ -116,6 +116,7 @@ fn formulas_answer_in_the_form_of_the_engines() {
     assert!(bound > 0.0 && bound <= *flows.iter().max().unwrap() as f64, "{answer}");
     assert_eq!(answer["busiest_link"]["dimension"], 0);
     assert!(answer["not_modelled"].as_array().unwrap()[0].as_str().unwrap().contains("contention"));
+    assert!(answer["not_modelled"].as_array().unwrap()[3].as_str().unwrap().contains("chunks of a collective"));
     let table = String::from_utf8(Run { more: vec!["--engine", "analysis"], ..of("analysis") }.output().stdout).unwrap();
     assert!(table.contains("COLLECTIVE") && table.contains("no run ends before: ") && table.contains("left out: contention"), "{table}");
 }

@@ -137,3 +137,27 @@ fn a_virtual_channel_of_both_dateline_classes_can_deadlock() {
     let output = kasuri(&ring.replace("share_middle = true", ""), "run", &[]);
     assert_eq!(output.status.code(), Some(0), "{}", message(&output));
 }
+
+/// Flows hold no buffers while they wait: what two virtual channels close for packets is open to them, but not to parcels of packets,
+/// which do.
+#[test]
+fn flows_run_where_packets_could_wait_for_each_other() {
+    let text = TORUS.replace("load = 0.8", "process = \"batch\"\nbatch_packets = 2");
+    let with = |engine: &str, command: &str| kasuri(&format!("{engine}\n{text}"), command, &[]);
+    for sharing in ["equal-share", "max-min"] {
+        let engine = format!("engine = \"flow\"\nflow.sharing = \"{sharing}\"");
+        let run = with(&engine, "run");
+        assert!(run.status.success(), "{sharing}: {}", message(&run));
+        let rows: Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!(rows["runs"][0]["status"], "completed", "{sharing}");
+        let check = with(&engine, "check");
+        let said = String::from_utf8_lossy(&check.stdout).into_owned();
+        assert!(check.status.success(), "{sharing}: {said}");
+        assert!(said.contains("possible deadlock") && said.contains("flows hold no buffers"), "{sharing}: {said}");
+    }
+    for engine in ["engine = \"flow\"\nflow.sharing = \"arbitrated\"", "engine = \"flit\""] {
+        for command in ["run", "check"] {
+            assert_eq!(with(engine, command).status.code(), Some(2), "{engine}: {command}");
+        }
+    }
+}

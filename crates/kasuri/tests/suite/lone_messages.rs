@@ -1,11 +1,12 @@
-//! One message alone: flows by each sharing, formulas, and the engines that follow flits and packets agree to the cycle, or the row says that
-//! its time is approximate. Each engine has the times from the rules of its own; what all of them must come to follows from the routers alone.
+//! One message alone: flows by each sharing, formulas, and the engines that follow flits and packets agree to the cycle, or the row says
+//! that its time is approximate. Each engine has the times from the rules of its own; what all of them must come to follows from the
+//! routers alone.
 
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
 use kasuri_config::Document;
-use kasuri_network::topology::Files;
+use kasuri_network::topology::{Files, NoFiles};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -182,8 +183,9 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
 }
 
-/// Packets are stored, not messages: five channels take a packet of 16 flits each, with 2 cycles to the next router and 3 in each of four, and
-/// 63 packets follow: 5 x 15 + 5 x 2 + 4 x 3 + 63 x 16 + 1 = 1106. In output-queued routers, which store by default, 2 cycles take the place of 3.
+/// Packets are stored, not messages: five channels take a packet of 16 flits each, with 2 cycles to the next router and 3 in each of four,
+/// and 63 packets follow: 5 x 15 + 5 x 2 + 4 x 3 + 63 x 16 + 1 = 1106. In output-queued routers, which store by default, 2 cycles take the
+/// place of 3.
 #[test]
 fn routers_store_packets_and_not_messages() {
     let (sends, section) = messages(1024, 16, false);
@@ -212,5 +214,64 @@ fn a_slow_channel_counts_once() {
         for sharing in SHARINGS {
             assert_eq!(by_flows(&case, sharing).number("packet_latency_mean"), Some(87.0), "{sharing}: {slow}");
         }
+    }
+}
+
+/// The entries of `not_modelled` of an all-to-all on a network that begin or end so.
+fn entries(network: &str, packet: u32, engine: &str, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
+    let text =
+        format!("engine = \"{engine}\"\n{network}\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 8\npacket_flits = {packet}\n");
+    let document = Document::parse_for(*KNOWN, "entries.toml", &text).unwrap();
+    let options = RunOptions { jobs: Some(1), ..RunOptions::default() };
+    let row = plan::run(&document, &NoFiles, &options).unwrap_or_else(|error| panic!("{error}\n{text}")).rows.remove(0);
+    let entries = row.get("not_modelled").as_array().unwrap().iter().map(|entry| entry.as_str().unwrap().to_owned());
+    entries.filter(|entry| is_meant(entry)).collect()
+}
+
+/// Packets of one message are spread over paths by these keys; a message that flows takes one, and the row says so. A message of one packet
+/// takes one path in any engine.
+#[test]
+fn flows_say_by_which_key_packets_would_be_spread() {
+    let tree = "[network]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\ndown = 2\n[routing]\n";
+    let fat_tree = "[network]\ntopology = \"fat-tree\"\nup = 2\ndown = 2\nlevels = 2\n[routing]\n";
+    for (network, routing, key) in [
+        (tree, "algorithm = \"ecmp\"\npolicy = \"random\"", Some("routing.policy")),
+        (tree, "algorithm = \"ecmp\"\npolicy = \"round-robin\"", Some("routing.policy")),
+        (tree, "algorithm = \"ecmp\"\nflows = 4", Some("routing.flows")),
+        (tree, "algorithm = \"ecmp\"", None),
+        (fat_tree, "algorithm = \"nca\"\nup_port = \"random\"", Some("routing.up_port")),
+        (fat_tree, "algorithm = \"nca\"\nup_port = \"adaptive\"", Some("routing.up_port")),
+        (fat_tree, "algorithm = \"nca\"\nup_port = \"d-mod-k\"", None),
+    ] {
+        let network = format!("{network}{routing}");
+        for sharing in SHARINGS {
+            let engine = format!("flow\"\nflow.sharing = \"{sharing}");
+            let of =
+                |packet: u32| entries(&network, packet, &engine, |entry| entry.starts_with("routing.") && entry.contains("takes one path"));
+            let found = of(4);
+            assert_eq!(
+                found.iter().map(|entry| entry.split(':').next().unwrap()).collect::<Vec<_>>(),
+                Vec::from_iter(key),
+                "{sharing}: {routing}"
+            );
+            assert_eq!(of(8), Vec::<String>::new(), "{sharing}: {routing}");
+        }
+    }
+}
+
+/// A GPU is one terminal, which sends one message at a time over a fast link and a slow one: who follows messages says so, where it is so.
+#[test]
+fn links_of_different_speed_take_turns_and_rows_say_so() {
+    let rails = |periods: &str| {
+        format!(
+            "[network]\ntopology = \"rail-optimised\"\nunits = 1\nnodes = 2\ngpus = 2\nspines = 1\nhb = true\n\
+             channel_period = {periods}\n[routing]\nalgorithm = \"minimal\""
+        )
+    };
+    for (periods, engine, expected) in
+        [("[9, 9, 1]", "flow", 1), ("[9, 9, 1]", "flit", 1), ("[9, 9, 1]", "analysis", 0), ("[3, 3, 3]", "flow", 0)]
+    {
+        let found = entries(&rails(periods), 8, engine, |entry| entry.ends_with("take turns"));
+        assert_eq!(found.len(), expected, "{engine}, {periods}: {found:?}");
     }
 }

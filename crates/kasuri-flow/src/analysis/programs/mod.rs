@@ -20,10 +20,11 @@ use path::{Name, Part};
 use std::collections::BTreeMap;
 
 /// What the finish times leave out.
-pub const LEFT_OUT: [&str; 3] = [
+pub const LEFT_OUT: [&str; 4] = [
     "contention between messages and collectives that are under way at the same time",
     "what an NPU's places for one computation and one communication at a time do to their order",
     "that members of a collective who come early may begin before the last has come",
+    "what several chunks of a collective that are under way wait for: they take the time of the busiest link, if not longer one by one",
 ];
 
 /// What formulas say.
