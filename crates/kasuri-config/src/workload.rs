@@ -203,7 +203,11 @@ impl Setting<'_> {
             goal::parse(path, &bytes).map_err(|error| section.error("trace", error.to_string()))?
         };
         let placement = self.placement(section, keys, Some(("trace", description.ranks)))?;
-        Program::new(&description, &placement, units).map_err(|error| match error.line {
+        let ports = |rank: u32| {
+            self.ports.zip(placement.get(rank as usize)).map_or(1, |(chosen, &terminal)| chosen.ports.ports_of(terminal).len() as u32)
+        };
+        let program = description.check_interfaces(ports).and_then(|()| Program::new(&description, &placement, units));
+        program.map_err(|error| match error.line {
             0 => section.error("trace", format!("{path}: {}", error.problem)),
             line => section.error("trace", format!("{path}:{line}: {}", error.problem)),
         })

@@ -50,7 +50,8 @@ pub fn write(description: &Description) -> String {
         let label = |operation: u32| format!("l{}", operation as usize - first + 1);
         let _ = writeln!(text, "\nrank {rank} {{");
         while let Some(operation) = description.operations.get(next).filter(|operation| operation.rank == rank) {
-            let _ = writeln!(text, "{}: {}", label(next as u32), statement(operation));
+            let nic = description.interfaces.get(&(next as u32)).map_or(String::new(), |interface| format!(" nic {interface}"));
+            let _ = writeln!(text, "{}: {}{nic}", label(next as u32), statement(operation));
             while let Some(dependency) = waiting.next_if(|dependency| dependency.operation as usize == next) {
                 let verb = if dependency.on_start { "irequires" } else { "requires" };
                 let _ = writeln!(text, "{} {verb} {}", label(dependency.operation), label(dependency.on));
@@ -200,6 +201,8 @@ struct Block {
     operations: Vec<Operation>,
     /// Positions within the block.
     dependencies: Vec<Dependency>,
+    /// Positions within the block, and the network interfaces of these.
+    interfaces: Vec<(u32, u32)>,
 }
 
 struct Parser<'a> {
@@ -350,22 +353,25 @@ impl<'a> Parser<'a> {
                 return Err(self.error(place, problem));
             }
         };
-        let cpu = self.options(&mut kind)?;
+        let (cpu, interface) = self.options(&mut kind)?;
+        if interface > 0 {
+            block.interfaces.push((block.operations.len() as u32, interface));
+        }
         block.operations.push(Operation { rank, cpu, kind, line: u32::try_from(place.line).unwrap_or(u32::MAX) });
         Ok(())
     }
 
-    /// `tag`, `cpu` and `nic` in any order, each at most once.
-    fn options(&mut self, kind: &mut Kind) -> Result<u32, FormatError> {
-        let (mut cpu, mut seen) = (0, Vec::new());
+    /// `tag`, `cpu` and `nic` in any order, each at most once: the processor and the network interface.
+    fn options(&mut self, kind: &mut Kind) -> Result<(u32, u32), FormatError> {
+        let (mut cpu, mut interface, mut seen) = (0, 0, Vec::new());
         loop {
             let (word, place) = self.peek();
-            let Word::Name(name @ ("tag" | "cpu" | "nic")) = word else { return Ok(cpu) };
+            let Word::Name(name @ ("tag" | "cpu" | "nic")) = word else { return Ok((cpu, interface)) };
             // A label may have such a name.
             let mut ahead = self.words;
             ahead.next();
             if !matches!(ahead.next().0, Word::Number(_)) {
-                return Ok(cpu);
+                return Ok((cpu, interface));
             }
             self.words.next();
             if seen.contains(&name) {
@@ -376,11 +382,7 @@ impl<'a> Parser<'a> {
             match (name, &mut *kind) {
                 ("tag", Kind::Send { tag, .. } | Kind::Receive { tag, .. }) => *tag = value,
                 ("cpu", _) => cpu = value,
-                ("nic", Kind::Send { .. } | Kind::Receive { .. }) if value == 0 => {}
-                ("nic", Kind::Send { .. } | Kind::Receive { .. }) => {
-                    let problem = format!("is on network interface {value}; a terminal has one, `nic 0`, which need not be written");
-                    return Err(self.error(place, problem));
-                }
+                ("nic", Kind::Send { .. } | Kind::Receive { .. }) => interface = value,
                 _ => return Err(self.error(place, format!("a calc has no `{name}`; it may have `cpu`"))),
             }
         }
@@ -418,12 +420,13 @@ impl<'a> Parser<'a> {
             let problem = format!("the program has {count} operations; it may have {MAX_OPERATIONS}");
             return Err(FormatError::new(self.name, 1, problem));
         }
-        let mut description = Description { ranks: self.ranks, operations: Vec::with_capacity(count), dependencies: Vec::new() };
+        let mut description = Description { ranks: self.ranks, operations: Vec::with_capacity(count), ..Description::default() };
         for block in self.blocks.into_values() {
             let first = description.operations.len() as u32;
             let placed = |wait: Dependency| Dependency { operation: first + wait.operation, on: first + wait.on, ..wait };
             description.dependencies.extend(block.dependencies.into_iter().map(placed));
             description.operations.extend(block.operations);
+            description.interfaces.extend(block.interfaces.into_iter().map(|(operation, interface)| (first + operation, interface)));
         }
         Ok(description)
     }
@@ -507,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_program_is_read_as_it_was_written() {
-        let text = "num_ranks 3\nrank 0 {\nl1: calc 5 cpu 2\nl2: send 8b to 1 tag 3\nl2 requires l1\nl2 irequires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 3\n}\nrank 2 { }";
+        let text = "num_ranks 3\nrank 0 {\nl1: calc 5 cpu 2\nl2: send 8b to 1 nic 2 tag 3\nl2 requires l1\nl2 irequires l1\n}\nrank 1 {\nl1: recv 8b from 0 tag 3 nic 1\n}\nrank 2 { }";
         let read = parse("a.goal", text.as_bytes()).unwrap();
         let again = parse("b.goal", write(&read).as_bytes()).unwrap();
         let kinds = |description: &Description| {
@@ -515,6 +518,8 @@ mod tests {
         };
         assert_eq!(kinds(&read), kinds(&again));
         assert_eq!((read.ranks, read.dependencies), (again.ranks, again.dependencies));
+        assert_eq!(read.interfaces, [(1, 2), (2, 1)].into());
+        assert_eq!(again.interfaces, read.interfaces);
     }
 
     #[test]
@@ -540,7 +545,8 @@ mod tests {
             ("num_ranks 1\nrank 0 {\nsend 8b to 1 }", "a.goal:3:12: is rank 1; with num_ranks 1 the ranks are 0 to 0"),
             ("num_ranks 1\nrank 0 {\ncalc }", "a.goal:3:6: `}` stands where there must be a number of nanoseconds"),
             ("num_ranks 1\nrank 0 {\ncalc 1 tag 2 }", "a.goal:3:8: a calc has no `tag`"),
-            ("num_ranks 1\nrank 0 {\nsend 1b to 0 nic 1 }", "a.goal:3:14: is on network interface 1"),
+            ("num_ranks 1\nrank 0 {\ncalc 1 nic 1 }", "a.goal:3:8: a calc has no `nic`"),
+            ("num_ranks 1\nrank 0 {\nsend 1b to 0 nic 5000000000 }", "a.goal:3:18: `5000000000` is too large"),
             ("num_ranks 1\nrank 0 {\nsend 1b to 0 tag 1 tag 2 }", "a.goal:3:20: `tag` stands twice"),
             ("num_ranks 1\nrank 0 {\na: a requires a }", "a.goal:3:4: `a` is no operation"),
             ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1 }", "a.goal:4:1: the label `a` stands in rank 0 a second time"),

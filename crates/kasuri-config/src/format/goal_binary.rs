@@ -50,7 +50,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Description, BinaryError> {
     let ranks = number::<4>(bytes, 8).unwrap_or(0) as u32;
     let parts = reader.parts(ranks)?;
     let size = reader.node_size(&parts)?;
-    let mut description = Description { ranks, operations: Vec::new(), dependencies: Vec::new() };
+    let mut description = Description { ranks, ..Description::default() };
     for (rank, part) in (0..).zip(&parts) {
         reader.read_part(rank, part, size, &mut description)?;
     }
@@ -165,6 +165,9 @@ impl<'a> Reader<'a> {
             let place = || format!("rank {rank}: node {number}");
             let node = part.node(number, size).ok_or_else(|| self.error(place(), "is cut off"))?;
             let kind = kind(&node).map_err(|problem| self.error(place(), problem))?;
+            if !matches!(kind, Kind::Compute { .. }) && node.nic > 0 {
+                description.interfaces.insert(description.operations.len() as u32, node.nic);
+            }
             description.operations.push(Operation { rank, cpu: node.cpu, kind, line: 0 });
             for ((count, begin), on_start) in [(node.after_end, false), (node.after_start, true)] {
                 for entry in begin..begin + count {
@@ -182,10 +185,6 @@ impl<'a> Reader<'a> {
 
 /// What a node does.
 fn kind(node: &Node) -> Result<Kind, String> {
-    let of_message = matches!(node.kind, 1 | 2);
-    if of_message && node.nic != 0 {
-        return Err(format!("has nic {}; a rank has one network interface, nic 0", node.nic));
-    }
     match node.kind {
         1 => Ok(Kind::Send { to: node.peer, bytes: node.size, tag: node.tag }),
         2 => Ok(Kind::Receive { from: node.peer, bytes: node.size, tag: node.tag }),
@@ -284,7 +283,8 @@ mod tests {
         let first_node = HEADER + 32 + 8;
         assert!(problem(&with(first_node + 4, 5)).contains("rank 0: node 0: is an operation of Portals 4"));
         assert!(problem(&with(first_node + 4, 77)).contains("type 77"));
-        assert!(problem(&with(first_node + 104 + 22, 1)).contains("node 1: has nic 1"));
+        // The send, operation 1, is on interface 3.
+        assert_eq!(parse("t.bin", &with(first_node + 104 + 22, 3)).unwrap().interfaces, [(1, 3)].into());
         assert!(problem(&with(first_node + 27, 9)).contains("not there"));
         assert!(problem(&with(first_node + 23, 200)).contains("rank 0: is not filled"));
         assert!(problem(&[&SPOILED.to_le_bytes()[..], &bytes[8..]].concat()).contains("take a copy"));

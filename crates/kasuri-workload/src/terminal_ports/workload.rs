@@ -27,9 +27,21 @@ impl PortWorkload {
         Self { workload, ports, choice, packet_flits, ranks }
     }
 
+    /// The way of a message that has network interfaces: from the port of the sender's number to that of the receiver's, or where these are not
+    /// joined to any that is. `None` if it has no interfaces, or nothing is joined to the sender's any more: then it is dealt out as others are.
+    fn way_of(&self, message: &Message, all: &mut Vec<Way>) -> Option<Way> {
+        let (from, to) = self.workload.interfaces_of(message.token)?;
+        let from = self.ports.ports_of(message.source).nth(from as usize)?;
+        let asked = self.ports.ports_of(message.destination).nth(to as usize).map(|to| (from, to));
+        asked.filter(|&(from, to)| self.ports.are_joined(from, to)).or_else(|| {
+            self.ports.ways(message.source, message.destination, all);
+            all.iter().copied().find(|way| way.0 == from)
+        })
+    }
+
     /// Over how many ports a message goes.
     fn pieces(&self, message: &Message, all: &mut Vec<Way>) -> usize {
-        if self.choice != PortChoice::ByPacket {
+        if self.choice != PortChoice::ByPacket || self.way_of(message, all).is_some() {
             return 1;
         }
         self.ports.ways(message.source, message.destination, all);
@@ -39,6 +51,9 @@ impl PortWorkload {
     /// Calls `each` with every way that a message takes and its flits there. `turn` counts what its source has dealt out to its ports.
     /// `all` is room for the ways, used again for each message.
     fn deal(&self, message: &Message, turn: &mut u32, all: &mut Vec<Way>, each: &mut dyn FnMut(Way, u32)) {
+        if let Some(way) = self.way_of(message, all) {
+            return each(way, message.flits);
+        }
         self.ports.ways(message.source, message.destination, all);
         let count = all.len() as u32;
         if count == 0 {
@@ -83,7 +98,7 @@ impl Workload for PortWorkload {
         self.workload.each_message(&mut |message| {
             let mut tell = |(source, destination): Way, flits: u32| each(&Message { source, destination, flits, ..*message });
             let turn = &mut turns[message.source.index()];
-            if self.choice == PortChoice::ByDestination {
+            if self.choice == PortChoice::ByDestination || self.way_of(message, &mut all).is_some() {
                 return self.deal(message, turn, &mut all, &mut tell);
             }
             self.ports.ways(message.source, message.destination, &mut all);
@@ -333,5 +348,35 @@ mod tests {
         };
         assert_eq!(dealt(), [(0, 2, 21), (1, 3, 16)]);
         assert_eq!(dealt(), [(1, 3, 21), (0, 2, 16)]);
+    }
+
+    /// A program that names interfaces sends by the port of that number alone, however others choose, and one that names none is dealt out.
+    #[test]
+    fn interfaces_are_ports() {
+        use crate::units::Units;
+        use crate::workload::program::{Description, Kind, Operation, Program};
+        let units = Units { flit_bytes: Some(1), cycle_ns: Some(1.0) };
+        let operation = |rank, kind| Operation { rank, cpu: 0, kind, line: 0 };
+        let send = |tag| operation(0, Kind::Send { to: 1, bytes: 40, tag });
+        let receive = |tag| operation(1, Kind::Receive { from: 0, bytes: 40, tag });
+        let operations = vec![send(0), send(1), send(2), receive(0), receive(1), receive(2)];
+        let with = |interfaces: &[(u32, u32)]| {
+            let interfaces = interfaces.iter().copied().collect();
+            let description = Description { ranks: 2, operations: operations.clone(), interfaces, ..Description::default() };
+            Arc::new(Program::new(&description, &placement::linear(2), units).unwrap()) as Arc<dyn Workload>
+        };
+        for choice in [PortChoice::ByPacket, PortChoice::ByMessage, PortChoice::ByDestination] {
+            let by_port = |program: &Arc<dyn Workload>| PortWorkload::new(Arc::clone(program), ports(3, 2), choice, 8);
+            // Ports of terminal 0 are 0, 1, 2, those of terminal 1 are 3, 4, 5; planes join those of one number only.
+            let named = by_port(&with(&[(1, 1), (4, 1), (2, 2), (5, 0)]));
+            let mut found: Vec<_> = sent(&named, |_| 0).iter().map(|piece| (piece.source.0, piece.destination.0, piece.flits)).collect();
+            found.sort_unstable();
+            assert_eq!(found, [(0, 3, 40), (1, 4, 40), (2, 5, 40)], "{choice:?}");
+            let mut told = Vec::new();
+            named.each_message(&mut |message| told.push((message.source.0, message.destination.0, message.flits)));
+            assert_eq!((told, named.messages(), named.longest_message()), (found, 3, 40), "{choice:?}");
+            let plain = by_port(&with(&[]));
+            assert_eq!(plain.messages(), if choice == PortChoice::ByPacket { 9 } else { 3 });
+        }
     }
 }

@@ -44,6 +44,11 @@ pub trait Workload: Debug + Send + Sync {
         0
     }
 
+    /// The network interfaces that send and receive a message, where the workload says so: the numbers of ports of its terminals.
+    fn interfaces_of(&self, _message: Token) -> Option<(u32, u32)> {
+        None
+    }
+
     /// The collective operation that this is, if it is one and nothing else.
     fn collective(&self) -> Option<Collective<'_>> {
         None

@@ -24,6 +24,8 @@ pub struct Description {
     pub operations: Vec<Operation>,
     /// What waits for what, within a rank.
     pub dependencies: Vec<Dependency>,
+    /// By position of a send or receive its network interface, where that is not 0.
+    pub interfaces: BTreeMap<u32, u32>,
 }
 
 /// Something that a rank does.
@@ -120,6 +122,8 @@ pub struct Program {
     processors: Vec<TerminalId>,
     messages: u64,
     longest: u32,
+    /// By position of an operation its network interface; those that are not there have interface 0.
+    interfaces: BTreeMap<u32, u32>,
 }
 
 /// Who waits for whom: the list of each operation, one after the other.
@@ -178,7 +182,8 @@ impl Program {
         description.dependencies.iter().for_each(|dependency| waits_for[dependency.operation as usize] += 1);
         let mut processors = vec![TerminalId(0); compiler.processors.len()];
         compiler.processors.iter().for_each(|(&(rank, _), &processor)| processors[processor as usize] = placement[rank as usize]);
-        Ok(Self { steps, waits_for, after_start, after_end, processors, messages, longest })
+        let interfaces = description.interfaces.clone();
+        Ok(Self { steps, waits_for, after_start, after_end, processors, messages, longest, interfaces })
     }
 }
 
@@ -202,6 +207,26 @@ impl Description {
     fn name(&self, operation: u32) -> String {
         let (words, line) = (self.words(operation), self.operations[operation as usize].line);
         if line > 0 { format!("{words} (line {line})") } else { words }
+    }
+
+    /// Refuses a send or receive on an interface that its rank's terminal does not have: `ports` counts those of the terminal of a rank.
+    ///
+    /// # Errors
+    /// The first of them, with its line.
+    pub fn check_interfaces(&self, ports: impl Fn(u32) -> u32) -> Result<(), ProgramError> {
+        let has_none = |&(&operation, &interface): &(&u32, &u32)| interface >= ports(self.operations[operation as usize].rank);
+        let Some((&operation, interface)) = self.interfaces.iter().find(has_none) else { return Ok(()) };
+        let found = match ports(self.operations[operation as usize].rank) {
+            1 => "one port, nic 0".to_owned(),
+            count => format!("{count} ports, nic 0 to {}", count - 1),
+        };
+        let problem = format!(
+            "{} is on nic {interface}, and its terminal has {found}; take a network with a port for each interface, such as topology = \"planes\" with \
+             planes = {}, or leave `nic` out",
+            self.words(operation),
+            self.interfaces.values().max().map_or(1, |most| most.saturating_add(1))
+        );
+        Err(self.error(operation, problem))
     }
 
     /// Ranks exist, dependencies stay within a rank.
@@ -462,6 +487,14 @@ impl Workload for Program {
         self.longest
     }
 
+    fn interfaces_of(&self, message: Token) -> Option<(u32, u32)> {
+        let Some(Step::Send { receive, .. }) = self.steps.get(message as usize).filter(|_| !self.interfaces.is_empty()) else {
+            return None;
+        };
+        let of = |operation: u32| self.interfaces.get(&operation).copied().unwrap_or(0);
+        Some((of(message as u32), of(*receive)))
+    }
+
     fn is_local(&self) -> bool {
         true
     }
@@ -617,7 +650,8 @@ mod tests {
     }
 
     fn program(ranks: u32, operations: &[Operation], dependencies: &[Dependency]) -> Result<Program, ProgramError> {
-        let description = Description { ranks, operations: operations.to_vec(), dependencies: dependencies.to_vec() };
+        let description =
+            Description { ranks, operations: operations.to_vec(), dependencies: dependencies.to_vec(), ..Description::default() };
         Program::new(&description, &linear(ranks), UNITS)
     }
 
@@ -721,7 +755,7 @@ mod tests {
     #[test]
     fn units_are_asked_for_where_they_are_needed() {
         let of = |operations: &[Operation], units| {
-            let description = Description { ranks: 2, operations: operations.to_vec(), dependencies: Vec::new() };
+            let description = Description { ranks: 2, operations: operations.to_vec(), ..Description::default() };
             Program::new(&description, &linear(2), units)
         };
         let messages = [send(0, 1, 0, 4), receive(1, 0, 0, 9)];
@@ -729,5 +763,17 @@ mod tests {
         let units = Units { flit_bytes: Some(1), cycle_ns: None };
         assert!(of(&messages, units).is_ok() && of(&[calc(0, 0, 0)], units).is_ok());
         assert!(of(&[calc(0, 0, 3)], units).unwrap_err().problem.contains("network.cycle_ns"));
+    }
+
+    #[test]
+    fn interfaces_that_a_terminal_has_not_are_refused() {
+        let send = Operation { rank: 0, cpu: 0, kind: Kind::Send { to: 1, bytes: 8, tag: 7 }, line: 4 };
+        let description = Description { ranks: 2, operations: vec![send], interfaces: [(0, 3)].into(), ..Description::default() };
+        let problem = |ports: u32| description.check_interfaces(|_| ports).map_err(|error| (error.line, error.problem));
+        let (line, of_one) = problem(1).unwrap_err();
+        assert!(line == 4 && of_one.contains("rank 0: send to 1 tag 7 is on nic 3, and its terminal has one port, nic 0;"), "{of_one}");
+        assert!(of_one.contains("topology = \"planes\" with planes = 4"), "{of_one}");
+        assert!(problem(3).unwrap_err().1.contains("its terminal has 3 ports, nic 0 to 2"));
+        assert_eq!(problem(4), Ok(()));
     }
 }

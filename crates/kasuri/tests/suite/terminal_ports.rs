@@ -220,3 +220,46 @@ fn threads_change_nothing() {
     };
     assert!(on(1) == on(2) && on(1) == on(4));
 }
+
+/// A program whose two messages are on interfaces 0 and 1: over two planes they take as long as one message alone, over interface 0 both take twice as
+/// long; with one port a terminal it is refused.
+#[test]
+fn interfaces_of_a_program_are_ports() {
+    struct One(String);
+    impl kasuri_network::topology::Files for One {
+        fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+            Ok(self.0.clone().into_bytes())
+        }
+    }
+    let program = |nics: &[u32]| {
+        let lines = |verb: &str, to: &str| {
+            let line = |(tag, nic): (usize, &u32)| format!("{verb} 4096b {to} tag {tag} nic {nic}\n");
+            nics.iter().enumerate().map(line).collect::<String>()
+        };
+        format!("num_ranks 2\nrank 0 {{\n{}}}\nrank 1 {{\n{}}}\n", lines("send", "to 1"), lines("recv", "from 0"))
+    };
+    let study = |planes: u32, nics: &[u32]| {
+        let topology = if planes > 1 { format!("\"planes\"\nplanes = {planes}\nof = \"mesh\"") } else { "\"mesh\"".to_owned() };
+        let text = format!(
+            "[network]\ntopology = {topology}\ndimensions = [2]\nflit_bytes = 8\n[routing]\nalgorithm = \"dimension-order\"\n\
+             [workload]\ntrace = \"a.goal\"\npacket_flits = 8\n{INPUT_QUEUED}"
+        );
+        let document = Document::parse_for(*KNOWN, "test.toml", &text).map_err(|error| error.to_string())?;
+        let files = One(program(nics));
+        Preparation::new(&document, &files, *KNOWN).study(&document.points().unwrap()[0]).map_err(|errors| errors.to_string())
+    };
+    let completion = |planes: u32, nics: &[u32]| {
+        let study = study(planes, nics).unwrap_or_else(|error| panic!("{error}"));
+        [&CyclesEngine as &dyn Engine, &FlowEngine]
+            .map(|engine| engine.run(&study.scenario, &mut UntilDone).unwrap().completion_time.unwrap())
+    };
+    // 512 flits a message.
+    let (alone, apart, together) = (completion(2, &[1]), completion(2, &[0, 1]), completion(2, &[1, 1]));
+    for engine in 0..2 {
+        assert_eq!(alone[engine], apart[engine]);
+        assert!((together[engine] - alone[engine] - 512.0).abs() <= 16.0, "{together:?} {alone:?}");
+    }
+    let error = study(1, &[0, 1]).unwrap_err();
+    assert!(error.contains("rank 0: send to 1 tag 1 is on nic 1, and its terminal has one port"), "{error}");
+    assert!(study(2, &[0, 2]).unwrap_err().contains("its terminal has 2 ports, nic 0 to 1; take a network"), "{error}");
+}
