@@ -227,3 +227,23 @@ fn work_without_end_is_refused_at_once() {
     assert!(verdict(&text.replace("COUNT", "71")).unwrap_err().contains("in which nothing has been put"));
     assert!(begun.elapsed().as_secs() < 20);
 }
+
+/// A broadcast from one GPU to 40 others has more connections than threadblocks may share a channel: it is written on two. With 300 GPUs it has more
+/// threadblocks than a GPU may have, and is refused. Chunks of one message are cut where a step may not have as many.
+#[test]
+fn what_is_written_keeps_the_rules() {
+    use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};
+    let written = |operation: &'static str, schedule: &str, ranks: u32| {
+        let parameters = Parameters { ranks, root: 0, size: MessageSize::of_flits(10) };
+        let entry = COLLECTIVES.iter().find(|entry| entry.collective == operation && entry.schedule == schedule).unwrap();
+        compose("x", operation, &*entry.build(&parameters).unwrap(), &parameters)
+    };
+    let linear = written("broadcast", "linear", 41).unwrap();
+    assert_eq!(linear.channels, 2);
+    check(&linear).unwrap();
+    assert!(written("broadcast", "linear", 300).unwrap_err().contains("has 299 threadblocks; MSCCL runs at most 216"));
+    let doubling = written("allgather", "recursive-doubling", 256).unwrap();
+    let longest = doubling.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|block| &block.steps).map(|step| step.count).max();
+    assert_eq!((doubling.channels, longest), (1, Some(71)));
+    assert!(as_run(&doubling).is_ok());
+}
