@@ -4,8 +4,9 @@ use super::error::ConfigError;
 use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
+use crate::format::chakra::{self, Unread};
 use crate::format::traffic::parse_sizes;
-use crate::format::{astra, chakra, goal, goal_binary, layers};
+use crate::format::{astra, goal, goal_binary, layers};
 use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{TerminalRef, Terminals};
@@ -269,7 +270,7 @@ impl Setting<'_> {
                 return Err(section.error("groups", "has no meaning beside a table of layers, whose header says who exchanges with whom"));
             }
             let table = layers::parse(prefix, &read("trace", prefix)?).map_err(|error| section.error("trace", error.to_string()))?;
-            besides.extend(table.leave_out(system));
+            besides.extend(table.leave_out(system, cluster.npus()));
             return table.programs(cluster).map_err(|problem| section.error("trace", format!("{prefix}:1: {problem}")));
         }
         let npus = cluster.npus();
@@ -277,7 +278,11 @@ impl Setting<'_> {
             None => Groups::new(),
             Some(path) => astra::groups(path, &read("groups", path)?, npus).map_err(|error| section.error("groups", error.to_string()))?,
         };
-        let of_npu = |npu: u32| chakra::read_of(self.files, prefix, npu).map_err(|unread| section.error("trace", unread.problem()));
+        besides.extend(chakra::surplus(self.files, prefix, npus));
+        let of_npu = |npu: u32| {
+            let wrong = |unread: Unread| section.error("trace", format!("{} (NPU {npu})", unread.problem()));
+            chakra::read_of(self.files, prefix, npu).map_err(wrong)
+        };
         Ok((groups, (0..npus).map(of_npu).collect::<Result<_, _>>()?))
     }
 

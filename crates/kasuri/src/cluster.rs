@@ -14,9 +14,13 @@ use kasuri_network::rng::Streams;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::execution::alike::one_stands_for_all;
 use kasuri_workload::execution::cluster::{self, Topology};
+use kasuri_workload::execution::trace::whole_ns;
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces, volume};
 use kasuri_workload::units::Units;
 use std::sync::Arc;
+
+/// Cycles that are simulated at most.
+const MAX_CYCLES: u64 = u64::MAX >> 2;
 
 /// The most flits that a virtual channel buffers.
 const MOST_BUFFERED: u32 = 65_535;
@@ -72,7 +76,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
         hosts: None,
         units,
         streams: Streams::new(1),
-        max_cycles: u64::MAX >> 2,
+        max_cycles: MAX_CYCLES,
         resend_after: None,
         failure: None,
         engine_options: toml::Table::new(),
@@ -93,7 +97,14 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
         times = times.repeat(npus as usize);
     }
     if outcome.status != Status::Completed || times.len() != npus as usize {
-        return Err(format!("the run ended with the status {} before all NPUs had finished", outcome.status.name()));
+        let limit = MAX_CYCLES as f64 * scale.cycle_ns;
+        return Err(format!(
+            "the run ended with the status {} before all NPUs had finished (at most {limit:.3e} ns)",
+            outcome.status.name()
+        ));
+    }
+    for (npu, &ns) in times.iter().enumerate() {
+        whole_ns(ns).map_err(|problem| format!("NPU {npu}: {problem}"))?;
     }
     Ok(times)
 }

@@ -193,6 +193,17 @@ pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, Unrea
     }
 }
 
+/// The ranks for which a trace has files, but a network of so many NPUs none, in words; `None` if there are no such files.
+pub fn surplus(files: &dyn Files, prefix: &str, npus: u32) -> Option<String> {
+    let is_there = |&npu: &u32| file_names(prefix, npu).iter().any(|name| files.is_there(name));
+    let ranks = npus + (npus..).take_while(is_there).count() as u32;
+    let words = || {
+        let last = ranks - 1;
+        format!("the part of ranks {npus} to {last} in the trace ({ranks} ranks on {npus} NPUs: the times are not those of the trace)")
+    };
+    (ranks > npus).then(words)
+}
+
 /// Reads the traces of an algorithm for groups of NPUs: those of its positions, as many as there are, at most `npus`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@
 use super::{FormatError, short, text_of};
 use crate::names::unknown;
 use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Phase, Step, Transformer};
-use kasuri_workload::execution::trace::Operation;
+use kasuri_workload::execution::trace::{MAX_NS, Operation};
 use std::collections::BTreeSet;
 
 /// Parallelisms that are read.
@@ -47,7 +47,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
     let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
     let at = |line: usize| move |problem: String| FormatError::new(name, line, problem);
     let (first, line) = lines.next().ok_or_else(|| at(1)("the file is empty; a layer table begins with its parallelism".to_owned()))?;
-    let Header { parallelism, ignored } = header(line).map_err(at(first))?;
+    let Header { parallelism, ignored, job } = header(line).map_err(at(first))?;
     let (second, line) = lines.next().ok_or_else(|| at(first + 1)("is missing; it is the number of layers".to_owned()))?;
     let count: usize = line.parse().map_err(|_| at(second)(format!("has `{}` for the number of layers", short(line))))?;
     let mut last = second;
@@ -65,7 +65,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
             layers.len()
         )));
     }
-    let table = LayerTable { parallelism, layers, ignored };
+    let table = LayerTable { parallelism, layers, ignored, job };
     check_layers(&table).map_err(at(first))?;
     Ok(table)
 }
@@ -74,6 +74,8 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<LayerTable, FormatError> {
 struct Header {
     parallelism: Parallelism,
     ignored: Vec<String>,
+    /// All GPUs, and stages of the pipeline.
+    job: Option<(u64, u64)>,
 }
 
 fn header(line: &str) -> Result<Header, String> {
@@ -89,7 +91,7 @@ fn header(line: &str) -> Result<Header, String> {
         other => return Err(unknown("parallelism", &short(other), PARALLELISMS)),
     };
     match words.next() {
-        None => Ok(Header { parallelism, ignored: Vec::new() }),
+        None => Ok(Header { parallelism, ignored: Vec::new(), job: None }),
         Some(word) => Err(format!("has `{}` behind {name}, which stands alone in its line", short(word))),
     }
 }
@@ -98,6 +100,7 @@ fn header(line: &str) -> Result<Header, String> {
 fn transformer<'a>(words: impl Iterator<Item = &'a str>) -> Result<Header, String> {
     let mut words = words.peekable();
     let (mut tensor, mut expert, mut ignored) = (None, 1, Vec::new());
+    let (mut all, mut stages) = (None, 1);
     let (mut checkpoints, mut recomputations) = (BTreeSet::new(), BTreeSet::new());
     while let Some(key) = words.next() {
         match key.trim_end_matches(':') {
@@ -105,13 +108,15 @@ fn transformer<'a>(words: impl Iterator<Item = &'a str>) -> Result<Header, Strin
             "ep" => expert = npus(key, &mut words)?,
             "checkpoints" => checkpoints = numbers(key, &mut words)?,
             "checkpoint_initiates" => recomputations = numbers(key, &mut words)?,
-            "pp" | "vpp" | "ga" | "all_gpus" => {
-                number(key, &mut words)?;
-            }
-            "pp_comm" => {
-                if number(key, &mut words)? > 0 {
-                    ignored.push("pp_comm".to_owned());
+            // The layers of a stage.
+            "vpp" => drop(number(key, &mut words)?),
+            "all_gpus" => all = Some(number(key, &mut words)?),
+            word @ ("pp" | "ga" | "pp_comm") => {
+                let value = number(key, &mut words)?;
+                if value > u64::from(word != "pp_comm") {
+                    ignored.push(format!("{word} {value}"));
                 }
+                stages = if word == "pp" { value } else { stages };
             }
             other => {
                 words.next_if(|word| word.parse::<f64>().is_ok());
@@ -120,7 +125,8 @@ fn transformer<'a>(words: impl Iterator<Item = &'a str>) -> Result<Header, Strin
         }
     }
     let tensor = tensor.ok_or("has no `model_parallel_NPU_group: N`, the number of NPUs that share each layer")?;
-    Ok(Header { parallelism: Parallelism::Transformer(Transformer { tensor, expert, checkpoints, recomputations }), ignored })
+    let parallelism = Parallelism::Transformer(Transformer { tensor, expert, checkpoints, recomputations });
+    Ok(Header { parallelism, ignored, job: all.map(|all| (all, stages)) })
 }
 
 /// The number behind a key.
@@ -151,8 +157,13 @@ fn layer(line: &str) -> Result<Layer, String> {
         let wrong = || format!("has `{}` for {}; it must be a whole number, 0 or more", short(words[column]), COLUMNS[column]);
         words[column].parse::<u64>().map_err(|_| wrong())
     };
+    let time = |column: usize| {
+        let ns = number(column)?;
+        let wrong = || format!("has {ns} ns for {}; at most 2^60 ns (36 years) are simulated", COLUMNS[column]);
+        if ns <= MAX_NS { Ok(ns) } else { Err(wrong()) }
+    };
     let step = |column: usize| {
-        let compute_ns = number(column)?;
+        let compute_ns = time(column)?;
         let bytes = number(column + 2)?;
         let exchange = exchange(words[column + 1], bytes).ok_or_else(|| {
             let names = COLLECTIVES.map(|(name, _)| name).join(", ");
@@ -164,7 +175,7 @@ fn layer(line: &str) -> Result<Layer, String> {
         })?;
         Ok::<_, String>(Step { compute_ns, exchange })
     };
-    Ok(Layer { name: words[0].into(), forward: step(2)?, input_gradient: step(5)?, weight_gradient: step(8)?, update_ns: number(11)? })
+    Ok(Layer { name: words[0].into(), forward: step(2)?, input_gradient: step(5)?, weight_gradient: step(8)?, update_ns: time(11)? })
 }
 
 /// The exchange of a word and so many bytes: none for NONE or 0 bytes. `None`: no such word.

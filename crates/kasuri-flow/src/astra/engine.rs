@@ -5,6 +5,7 @@ use super::messages::Message;
 use super::wires::Wires;
 use super::{Backend, Input};
 use kasuri_workload::execution::npus::{Done, Item, Npus, Outside, Sending};
+use kasuri_workload::execution::trace::MAX_NS;
 use std::collections::VecDeque;
 
 /// All that an NPU has set itself for one time.
@@ -109,6 +110,20 @@ impl Clockwork<'_> {
         self.calendar.enter(time, event);
     }
 
+    /// The time of an NPU's event so much later than now; `None`, and the run ends, if that is not simulated.
+    pub(super) fn after(&mut self, npu: u32, delay: u64) -> Option<u64> {
+        let time = self.calendar.now().checked_add(delay).filter(|&time| time <= MAX_NS);
+        if time.is_none() {
+            let problem = format!("NPU {npu}: something ends later than after 2^60 ns (36 years), the most that are simulated");
+            self.problem.get_or_insert(problem);
+        }
+        time
+    }
+
+    pub(super) fn refuse(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+
     fn take_late(&mut self, place: u32) -> (u32, Done) {
         let late = self.late[place as usize];
         if place as usize + 1 == self.late.len() {
@@ -121,7 +136,7 @@ impl Clockwork<'_> {
 impl Outside for Clockwork<'_> {
     /// What is set for the same time is done together, when the first was entered.
     fn set(&mut self, npu: u32, delay: u64, item: Item) {
-        let time = self.calendar.now().saturating_add(delay);
+        let Some(time) = self.after(npu, delay) else { return };
         let batches = &mut self.batches[npu as usize];
         let place = if batches.back().is_none_or(|last| last.time < time) {
             batches.len()
@@ -151,7 +166,7 @@ impl Outside for Clockwork<'_> {
         Ok(())
     }
 
-    fn keeps_order(&self) -> bool {
+    fn is_astra_sim(&self) -> bool {
         true
     }
 

@@ -23,7 +23,8 @@ impl Clockwork<'_> {
         let sending = if self.alike { mirrored(sending, self.input.job.cluster) } else { *sending };
         let mut message = Message { sending, route: Route::default(), next: NONE };
         if self.input.backend == Backend::Unaware {
-            let time = self.calendar.now().saturating_add(self.wires.delay(source, destination, bytes));
+            let delay = self.wires.delay(source, destination, bytes);
+            let Some(time) = self.time_of_message(source, bytes, delay) else { return };
             let message = self.keep(message);
             self.enter(time, Event::Arrival(message));
             return;
@@ -32,6 +33,17 @@ impl Clockwork<'_> {
         message.route = route;
         let message = self.keep(message);
         self.go_on(message);
+    }
+
+    /// When a message is there that takes so long.
+    fn time_of_message(&mut self, source: u32, bytes: u64, delay: Result<u64, String>) -> Option<u64> {
+        match delay {
+            Ok(delay) => self.after(source, delay),
+            Err(problem) => {
+                self.refuse(format!("NPU {source}: a message of {bytes} bytes {problem}"));
+                None
+            }
+        }
     }
 
     fn keep(&mut self, message: Message) -> u32 {
@@ -62,10 +74,13 @@ impl Clockwork<'_> {
 
     fn transmit(&mut self, number: u32, message: u32) {
         self.wires.link(number).busy = true;
-        let (occupied, arrival) = self.wires.times(self.messages[message as usize].sending.bytes);
-        let now = self.calendar.now();
-        self.enter(now.saturating_add(arrival), Event::Arrival(message));
-        self.enter(now.saturating_add(occupied), Event::Free(number));
+        let Sending { source, bytes, .. } = self.messages[message as usize].sending;
+        let times = self.wires.times(bytes);
+        let occupied = times.as_ref().map_or(0, |&(occupied, _)| occupied);
+        let Some(arrival) = self.time_of_message(source, bytes, times.map(|(_, arrival)| arrival)) else { return };
+        self.enter(arrival, Event::Arrival(message));
+        // No later than the arrival.
+        self.enter(self.calendar.now() + occupied, Event::Free(number));
     }
 
     /// A link is free again.

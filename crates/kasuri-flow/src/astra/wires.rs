@@ -2,6 +2,7 @@
 
 use super::Backend;
 use kasuri_workload::execution::cluster::{Cluster, Dimension, Topology};
+use kasuri_workload::execution::trace::whole_ns;
 
 /// Nobody.
 pub(super) const NONE: u32 = u32::MAX;
@@ -70,7 +71,10 @@ impl Wires {
     }
 
     /// Without contention: how long a message takes from one NPU to another.
-    pub(super) fn delay(&self, source: u32, destination: u32, bytes: u64) -> u64 {
+    ///
+    /// # Errors
+    /// A time that is not simulated.
+    pub(super) fn delay(&self, source: u32, destination: u32, bytes: u64) -> Result<u64, String> {
         let (mut from, mut to) = (source, destination);
         for dimension in &self.dimensions {
             let (one, other) = (from % dimension.npus, to % dimension.npus);
@@ -80,21 +84,24 @@ impl Wires {
                     Topology::Switch => 2,
                     Topology::Ring => one.abs_diff(other).min(dimension.npus - one.abs_diff(other)),
                 };
-                return (f64::from(hops) * dimension.latency_ns + bytes as f64 / dimension.bytes_per_ns()) as u64;
+                return whole_ns(f64::from(hops) * dimension.latency_ns + bytes as f64 / dimension.bytes_per_ns());
             }
             (from, to) = (from / dimension.npus, to / dimension.npus);
         }
-        0
+        Ok(0)
     }
 
     /// How long a message occupies a link, and when it is at the other end.
-    pub(super) fn times(&mut self, bytes: u64) -> (u64, u64) {
+    ///
+    /// # Errors
+    /// A time that is not simulated.
+    pub(super) fn times(&mut self, bytes: u64) -> Result<(u64, u64), String> {
         if self.known.0 != bytes {
             let dimension = &self.dimensions[0];
             let serial = bytes as f64 / dimension.bytes_per_ns();
-            self.known = (bytes, serial as u64, (dimension.latency_ns + serial) as u64);
+            self.known = (bytes, whole_ns(serial)?, whole_ns(dimension.latency_ns + serial)?);
         }
-        (self.known.1, self.known.2)
+        Ok((self.known.1, self.known.2))
     }
 
     /// The way of a message from one NPU to another, if there is one.

@@ -1,5 +1,6 @@
 //! A cluster as ASTRA-sim's files describe it: a network in dimensions, and how collectives become messages.
 
+use super::trace::whole_ns;
 use std::collections::BTreeMap;
 
 /// The wiring of one dimension.
@@ -161,11 +162,12 @@ impl System {
     /// How long it takes to reduce so many bytes, in whole nanoseconds: two reads and a write.
     ///
     /// # Errors
-    /// The file does not say how fast the memory is.
+    /// The file does not say how fast the memory is; a time that is not simulated.
     pub fn reduction_ns(&self, bytes: u64) -> Result<u64, String> {
         let missing = || "local-mem-bw is missing in the system file, but a collective has to reduce".to_owned();
         let bandwidth = self.memory_gb_s.ok_or_else(missing)?;
-        Ok(((bytes as f64 / (bandwidth * 1e9) * 1e9) as u64).saturating_mul(3))
+        let ns = 3 * whole_ns(bytes as f64 / (bandwidth * 1e9) * 1e9)?;
+        whole_ns(ns as f64).map(|_| ns)
     }
 }
 

@@ -18,15 +18,21 @@ pub struct LayerTable {
     pub layers: Vec<Layer>,
     /// Words of the header that mean nothing here.
     pub ignored: Vec<String>,
+    /// GPUs of the whole job and stages of its pipeline, as the header counts them.
+    pub job: Option<(u64, u64)>,
 }
 
 impl LayerTable {
-    /// What of the table and of a system is not modelled, in words. The table has times, so the system's roofline is switched off.
-    pub fn leave_out(&self, system: &mut System) -> Vec<String> {
+    /// What of the table and of a system is not modelled on so many NPUs, in words. The table has times, so the system's roofline is switched off.
+    pub fn leave_out(&self, system: &mut System, npus: u32) -> Vec<String> {
         let words = self.ignored.iter().map(|word| format!("`{word}` of the table's header"));
         let roofline =
             std::mem::take(&mut system.roofline).then(|| "the roofline of the system file, since the table has times,".to_owned());
-        words.chain(roofline).collect()
+        let npus = u64::from(npus);
+        let is_other = |&(all, stages): &(u64, u64)| all != npus && npus.checked_mul(stages) != Some(all);
+        let others =
+            self.job.filter(is_other).map(|(all, _)| format!("`all_gpus` {all} of the table's header (the network has {npus} NPUs)"));
+        words.chain(roofline).chain(others).collect()
     }
 }
 

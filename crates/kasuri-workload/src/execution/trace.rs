@@ -2,6 +2,21 @@
 
 use std::collections::BTreeMap;
 
+/// The longest time that is simulated, in nanoseconds: some 36 years. What is longer is refused.
+pub const MAX_NS: u64 = 1 << 60;
+
+/// A time in whole nanoseconds, cut off.
+///
+/// # Errors
+/// It is above [`MAX_NS`], or none at all.
+pub fn whole_ns(ns: f64) -> Result<u64, String> {
+    if (0.0..=MAX_NS as f64).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err(format!("takes {ns:.3e} ns; at most 2^60 ns (36 years) are simulated"))
+    }
+}
+
 /// What one NPU does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {

@@ -6,7 +6,7 @@
 
 use super::alike::mirrored;
 use super::cluster::{Cluster, Groups, System};
-use super::npus::{Done, Item, Job, Npus, Outside, Sending, Silence, Volley, Volume};
+use super::npus::{Done, Item, Job, Npus, Outside, Sending, Silence, Volley, Volume, groups_as_rings};
 use super::trace::Trace;
 use crate::units::Units;
 use crate::workload::{Action, Event, Execution, Message, Token, Workload};
@@ -42,8 +42,9 @@ impl Traces {
         Job { cluster, system, groups, traces, algorithms, queues: *queues }
     }
 
-    /// What the files say that is not modelled: each attribute with the number of nodes that have it, each key of the system file.
-    pub fn unmodelled(&self) -> Vec<String> {
+    /// What the files say that is not modelled: each attribute with the number of nodes that have it, each key of the system file, what
+    /// communicator groups do otherwise than the system file says (by ASTRA-sim's rules, or by those of Kasuri).
+    pub fn unmodelled(&self, is_astra_sim: bool) -> Vec<String> {
         let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
         for (attribute, count) in self.traces.iter().flat_map(|trace| &trace.unmodelled) {
             *nodes.entry(attribute).or_default() += count;
@@ -52,7 +53,8 @@ impl Traces {
             .into_iter()
             .map(|(attribute, count)| format!("the attribute `{attribute}` of {count} node{}", if count == 1 { "" } else { "s" }));
         let keys = self.system.ignored.iter().map(|key| format!("the key `{key}` of the system file"));
-        attributes.chain(keys).chain(self.besides.iter().cloned()).collect()
+        let groups = groups_as_rings(&self.job(), is_astra_sim);
+        attributes.chain(keys).chain(groups).chain(self.besides.iter().cloned()).collect()
     }
 }
 
@@ -164,7 +166,7 @@ fn planning(traces: &Traces) -> Result<Npus<'_, Silence>, String> {
 
 impl Workload for TraceWorkload {
     fn unmodelled(&self) -> Vec<String> {
-        self.traces.unmodelled()
+        self.traces.unmodelled(false)
     }
 
     fn messages(&self) -> u64 {
@@ -377,7 +379,7 @@ impl Outside for Requests<'_> {
         Ok(())
     }
 
-    fn keeps_order(&self) -> bool {
+    fn is_astra_sim(&self) -> bool {
         false
     }
 

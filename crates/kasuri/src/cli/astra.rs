@@ -93,9 +93,10 @@ impl Astra {
         let is_table = !chakra::is_there(&FolderFiles::new(""), &self.workload) && Path::new(&self.workload).is_file();
         let mut besides = Vec::new();
         let (groups, traces) = if is_table { self.layers(&cluster, &mut system, &mut besides)? } else { self.traces(npus)? };
+        besides.extend(chakra::surplus(&FolderFiles::new(""), &self.workload, npus).filter(|_| !is_table));
         let algorithms = self.algorithms(&system, npus)?;
         let traces = Traces { cluster, system, groups, traces, algorithms, queues: self.queues, besides };
-        for what in traces.unmodelled() {
+        for what in traces.unmodelled(self.astra_rules) {
             writeln!(io::stderr(), "note: {what} is not modelled")?;
         }
         if let Some(EngineWord::Analysis) = self.engine {
@@ -158,7 +159,7 @@ impl Astra {
             return Err(Failure::Input(format!("{}: is a table of layers; {problem}", self.workload)));
         }
         let table = layers::parse(&self.workload, &small(path)?).map_err(|error| Failure::Input(error.to_string()))?;
-        besides.extend(table.leave_out(system));
+        besides.extend(table.leave_out(system, cluster.npus()));
         table.programs(cluster).map_err(|problem| Failure::Input(format!("{}:1: {problem}", self.workload)))
     }
 
@@ -179,7 +180,7 @@ impl Astra {
                     format!("there is no such file; the network has {npus} NPUs, so the trace has files .0.et to .{}.et", npus - 1);
                 Failure::Input(format!("{}.{npu}.et: {problem}", self.workload))
             }
-            Unread::Wrong(problem) => Failure::Input(problem),
+            Unread::Wrong(problem) => Failure::Input(format!("{problem} (NPU {npu})")),
         })
     }
 

@@ -176,6 +176,27 @@ fn what_is_wrong_is_named() {
     assert!(Run { more: vec!["--backend", "aware"], ..run() }.message().contains("--astra-rules"));
 }
 
+/// Ranks of a trace for which the network has no NPUs are named; a network of as many NPUs has none to name.
+#[test]
+fn ranks_without_npus_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for npu in 0..6 {
+        fs::write(folder.path().join(format!("t.{npu}.et")), b"\x00").unwrap();
+    }
+    let notes = |npus: u32| {
+        let network = folder.path().join("n.yml");
+        fs::write(&network, format!("topology: [ Ring ]\nnpus_count: [ {npus} ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n")).unwrap();
+        let workload = folder.path().join("t").display().to_string();
+        let output =
+            Run { workload, network: network.display().to_string(), more: vec![], ..Run::of("pipeline", "Ring8_bw50_lat500") }.output();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let expected = "note: the part of ranks 4 to 5 in the trace (6 ranks on 4 NPUs: the times are not those of the trace) is not modelled";
+    assert!(notes(4).contains(expected), "{}", notes(4));
+    assert!(!notes(6).contains("ranks"));
+}
+
 /// The verdict of every algorithm of the extract; the block that is wrong is named.
 #[test]
 fn algorithms_have_the_verdicts_of_their_index() {

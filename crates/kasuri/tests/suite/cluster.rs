@@ -199,8 +199,12 @@ fn layers_that_wait_for_each_other_take_the_sum_of_their_parts() {
         update_ns: 100,
     };
     let groups = Transformer { tensor: 2, expert: 1, checkpoints: BTreeSet::new(), recomputations: BTreeSet::new() };
-    let table =
-        LayerTable { parallelism: Parallelism::Transformer(groups), layers: vec![layer("a"), layer("b"), layer("c")], ignored: Vec::new() };
+    let table = LayerTable {
+        parallelism: Parallelism::Transformer(groups),
+        layers: vec![layer("a"), layer("b"), layer("c")],
+        ignored: Vec::new(),
+        job: None,
+    };
     for (options, tolerance) in [(FLOW, (1e-3, 10.0)), (FLIT, (2e-2, 100.0))] {
         let mut alone = job(vec![dimension(Topology::FullyConnected, 4, 50.0, 500.0)], Implementation::Ring, 1, Vec::new());
         let cluster = alone.cluster.clone();
@@ -232,4 +236,149 @@ fn what_never_ends_is_refused_with_its_npu() {
     let cycle = trace(vec![node(0, compute.clone(), &[1]), node(1, compute, &[0])]);
     assert!(run(ring(vec![cycle, Trace::default(), Trace::default()]), &FLOW).unwrap_err().contains("in a cycle"));
     assert!(run(ring(vec![Trace::default(); 2]), &FLOW).unwrap_err().contains("3 NPUs"));
+}
+
+/// Times beyond 2^60 ns, as durations, as sums of them, of messages, reductions and all-gathers of more than 2^64 bytes: each is refused with its
+/// NPU, by the engines, by formulas and by ASTRA-sim's rules. Eleven days are simulated.
+#[test]
+fn times_that_are_not_simulated_are_refused() {
+    const MOST: u64 = 1 << 60;
+    let computes = |id: u64, ns: u64| Node { duration_ns: ns, ..node(id, Kind::Compute { operations: None, bytes: None }, &[]) };
+    let on = |bandwidth: f64, program: Vec<Node>| {
+        let traces = (0..4).map(|npu| trace(if npu == 3 || bandwidth < 1.0 { program.clone() } else { Vec::new() })).collect();
+        job(vec![dimension(Topology::Ring, 4, bandwidth, 500.0)], Implementation::Ring, 1, traces)
+    };
+    let gathers = |operation, bytes| collective(operation, bytes).nodes;
+    let slow_memory = |mut traces: Traces| {
+        traces.system.memory_gb_s = Some(1e-12);
+        traces
+    };
+    let cases: [(Traces, &str); 5] = [
+        (on(50.0, vec![computes(5, MOST + 1)]), "NPU 3: node 5 (`n`) lasts"),
+        (on(50.0, vec![computes(1, MOST), computes(7, 1)]), "NPU 3: node 7 (`n`) lasts 1 ns; all nodes of an NPU may last at most 2^60 ns"),
+        (
+            on(0.5, gathers(Operation::AllGather, 1 << 62)),
+            "NPU 0: node 0 (`n`): gathers 4611686018427387904 bytes of each of 4 NPUs, 2^64 or more",
+        ),
+        (on(1e-9, gathers(Operation::AllGather, 1 << 40)), "ns; at most 2^60 ns (36 years) are simulated"),
+        (slow_memory(on(0.5, gathers(Operation::AllReduce, 1 << 40))), "a reduction of 274877906944 bytes: takes"),
+    ];
+    for (traces, expected) in cases {
+        let by_formulas = kasuri_flow::analysis::programs::answer(traces.job()).map(|answer| answer.bound_ns);
+        let input = kasuri_flow::astra::Input { job: traces.job(), backend: kasuri_flow::astra::Backend::Unaware, use_symmetry: true };
+        let by_rules = kasuri_flow::astra::run(&input).map(|times| times[0] as f64);
+        let by_flows = run(traces.clone(), &FLOW).map(|times| times[0]);
+        for (who, found) in [("formulas", by_formulas), ("ASTRA-sim", by_rules), ("flows", by_flows)] {
+            let problem = found.expect_err(who);
+            let is_named =
+                problem.contains(expected) || problem.contains("2^60 ns") || problem.contains("status") || problem.contains("2^31 flits");
+            assert!(is_named && !problem.contains("18446744073709551615"), "{who}: {problem}");
+        }
+        assert!(kasuri_flow::astra::run(&input).unwrap_err().contains(expected), "{expected}");
+    }
+    let days = on(50.0, vec![computes(1, 1_000_000_000_000_000)]);
+    assert!((run(days, &FLOW).unwrap()[3] - 1e15).abs() < 1.0);
+}
+
+/// Tables whose exchanges wait for nobody run as the formulas say, by hand: two layers forward (2 x 1000), the input gradient of the second (1000), its
+/// exchange (a ring of 4: 4 messages of 1 KiB and so on, beside 500 of weights), the rest behind it (1000 + 500 + 10). ASTRA-sim does not look for the
+/// node that becomes free by the update; that is a limit of its own.
+#[test]
+fn tables_that_astra_sim_forgets_run() {
+    let exchange = Some(Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 4096 });
+    let layer = |name: &str| Layer {
+        name: name.into(),
+        forward: Step { compute_ns: 1000, exchange: None },
+        input_gradient: Step { compute_ns: 1000, exchange },
+        weight_gradient: Step { compute_ns: 500, exchange: None },
+        update_ns: 10,
+    };
+    for (parallelism, npus) in
+        [(Parallelism::Model, vec![4]), (Parallelism::ModelThenData, vec![2, 2]), (Parallelism::DataThenModel, vec![2, 2])]
+    {
+        let layers = vec![layer("a"), layer("b")];
+        let table = LayerTable { parallelism: parallelism.clone(), layers, ignored: Vec::new(), job: None };
+        let dimensions: Vec<Dimension> = npus.iter().map(|&npus| dimension(Topology::Ring, npus, 50.0, 500.0)).collect();
+        let (groups, programs) = table.programs(&Cluster { dimensions: dimensions.clone() }).unwrap();
+        let traces = || Traces { groups: groups.clone(), ..job(dimensions.clone(), Implementation::Ring, 1, programs.clone()) };
+        // 2 (n - 1) messages of 1/n of 4 KiB, each behind the endpoint's 10 ns, n - 1 reductions of three accesses at 50 GB/s, and the first 10 ns.
+        let n = f64::from(npus[0]);
+        let ring = 10.0 + 2.0 * (n - 1.0) * (510.0 + 4096.0 / n / RATE) + (n - 1.0) * 3.0 * (4096.0 / n / 50.0).floor();
+        let expected = 2000.0 + 1000.0 + ring + 10.0 + 1000.0 + 500.0;
+        for options in [&FLOW, &FLIT] {
+            assert_all(traces(), options, expected, (5e-3, 5.0));
+        }
+        let all = traces();
+        let input = kasuri_flow::astra::Input { job: all.job(), backend: kasuri_flow::astra::Backend::Unaware, use_symmetry: true };
+        assert!(kasuri_flow::astra::run(&input).unwrap_err().contains("no event comes"), "{parallelism:?}");
+    }
+}
+
+/// What ASTRA-sim stops at and engines need not: a collective of one NPU, an all-gather of fewer bytes than chunks, a message without a tag.
+#[test]
+fn limits_of_astra_sim_are_its_own() {
+    let message = Message { source: Some(0), destination: Some(1), bytes: Some(1 << 20), tag: None };
+    let gather = Collective { operation: Some(Operation::AllGather), bytes: Some(3), ..Collective::default() };
+    let alone = Collective { operation: Some(Operation::AllReduce), bytes: Some(1 << 20), group: 1, ..Collective::default() };
+    let programs: [(Vec<Node>, Vec<Node>); 3] = [
+        (vec![node(0, Kind::Send(message), &[])], vec![node(0, Kind::Receive(message), &[])]),
+        (vec![node(0, Kind::Collective(Box::new(gather.clone())), &[])], vec![node(0, Kind::Collective(Box::new(gather)), &[])]),
+        (vec![node(0, Kind::Collective(Box::new(alone)), &[])], Vec::new()),
+    ];
+    for (first, others) in programs {
+        let programs = (0..3).map(|npu| trace(if npu == 0 { first.clone() } else { others.clone() })).collect();
+        let mut traces = job(vec![dimension(Topology::Switch, 3, 50.0, 500.0)], Implementation::Ring, 4, programs);
+        traces.groups = Groups::from([(1, vec![0])]);
+        // Only one of the others receives the message.
+        if matches!(first[0].kind, Kind::Send(_)) {
+            traces.traces[2].nodes.clear();
+        }
+        let input = kasuri_flow::astra::Input { job: traces.job(), backend: kasuri_flow::astra::Backend::Unaware, use_symmetry: true };
+        assert!(kasuri_flow::astra::run(&input).is_err());
+        assert!(kasuri_flow::analysis::programs::answer(traces.job()).is_ok());
+        let times = run(traces, &FLOW).unwrap();
+        assert!(times.iter().all(|&time| time < 25_000.0), "{times:?}");
+    }
+}
+
+/// A group of the four NPUs of the second dimension, whose implementation is `direct`: an all-gather of three messages at once over the link to the
+/// switch, not a ring of three steps. A group over both dimensions has no dimension of its own; that and ASTRA-sim's rules are said.
+#[test]
+fn groups_follow_the_implementation_of_their_dimension() {
+    let bytes = 1_u64 << 20;
+    let gather = Collective { operation: Some(Operation::AllGather), bytes: Some(bytes), group: 1, ..Collective::default() };
+    let of = |members: Vec<u32>| {
+        let nodes =
+            |npu: u32| if members.contains(&npu) { vec![node(0, Kind::Collective(Box::new(gather.clone())), &[])] } else { Vec::new() };
+        let traces = (0..8).map(|npu| trace(nodes(npu))).collect();
+        let dimensions = vec![dimension(Topology::Ring, 2, 50.0, 500.0), dimension(Topology::Switch, 4, 50.0, 500.0)];
+        let mut traces = job(dimensions, Implementation::Ring, 1, traces);
+        let direct = Choice { implementation: Implementation::Direct { window: None }, over_all: false };
+        traces.system.implementations.values_mut().for_each(|choices| choices[1] = direct);
+        traces.groups = Groups::from([(1, members.clone())]);
+        traces
+    };
+    let column = of(vec![1, 3, 5, 7]);
+    let direct = 20.0 + 1000.0 + 3.0 * bytes as f64 / RATE;
+    let ring = 10.0 + 3.0 * (1010.0 + bytes as f64 / RATE);
+    let times = run(column.clone(), &FLOW).unwrap();
+    assert!(times[1] < direct + 100.0 && times[1] > direct - 100.0 && direct < ring - 1000.0, "{times:?}: {direct}, {ring}");
+    let input = kasuri_flow::astra::Input { job: column.job(), backend: kasuri_flow::astra::Backend::Unaware, use_symmetry: true };
+    assert!((kasuri_flow::astra::run(&input).unwrap()[1] as f64 - ring).abs() < 10.0);
+    assert_eq!(column.unmodelled(false), Vec::<String>::new());
+    assert_eq!(
+        column.unmodelled(true),
+        [
+            "all-gather-implementation of 1 communicator groups, which are one ring each, as ASTRA-sim has it where a file names several implementations,"
+        ]
+    );
+    let mixed = of(vec![0, 1, 2]);
+    assert_eq!(
+        mixed.unmodelled(false),
+        ["all-gather-implementation of 1 communicator groups, which are one ring each, since they are in several dimensions,"]
+    );
+    // Where all of them are rings a group is what the file says.
+    let mut rings = of(vec![0, 1, 2]);
+    rings.system.implementations.values_mut().for_each(|choices| choices[1] = choices[0]);
+    assert_eq!(rings.unmodelled(true), Vec::<String>::new());
 }

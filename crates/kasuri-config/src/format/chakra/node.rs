@@ -1,7 +1,7 @@
 //! A node of a trace, in both schemas.
 
 use super::wire::{Fields, Value, Varint, varint};
-use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation};
+use kasuri_workload::execution::trace::{Collective, Kind, MAX_NS, Message, Node, Operation};
 use std::collections::BTreeMap;
 
 /// An attribute: what kinds of values mean something here.
@@ -77,14 +77,11 @@ pub(super) fn parse(record: &[u8], unmodelled: &mut BTreeMap<String, u64>) -> Re
     }
     let kind = kind(&raw, &said).map_err(of_node)?;
     let duration_us = said.duration_us.filter(|_| raw.old).unwrap_or(raw.duration_us);
-    Ok(Node {
-        id: raw.id,
-        name: raw.name.into(),
-        kind,
-        duration_ns: duration_us.saturating_mul(1000),
-        on_host: said.on_host,
-        waits_for: raw.waits_for.into(),
-    })
+    let duration_ns = duration_us
+        .checked_mul(1000)
+        .filter(|&ns| ns <= MAX_NS)
+        .ok_or_else(|| of_node(format!("lasts {duration_us} us; it may last at most {} us (2^60 ns, 36 years)", MAX_NS / 1000)))?;
+    Ok(Node { id: raw.id, name: raw.name.into(), kind, duration_ns, on_host: said.on_host, waits_for: raw.waits_for.into() })
 }
 
 fn kind(raw: &Raw<'_>, said: &Said) -> Result<Kind, String> {

@@ -130,3 +130,20 @@ fn process_groups_of_pytorch_are_read() {
     let Kind::Metadata { groups } = &trace.nodes[0].kind else { panic!() };
     assert_eq!(**groups, [(2, [1, 3].into()), (0, [].into())]);
 }
+
+/// 2^60 ns are 1,152,921,504,606,846.976 us: a microsecond more, and what wraps or saturates as 64 bits of nanoseconds, is no time.
+#[test]
+fn durations_that_are_not_simulated_are_refused() {
+    let most = (1_u64 << 60) / 1000;
+    let of_field = |us: u64| file(&[record(&[number(1, 3), bytes(2, b"gemm"), number(3, 4), number(7, us)])]);
+    let runtime = |us: u64| bytes(11, &[bytes(1, b"runtime"), number(6, us)].concat());
+    let of_attribute = |us: u64| file(&[record(&[number(1, 3), bytes(2, b"gemm"), number(3, 4), runtime(us)])]);
+    for of in [&of_field as &dyn Fn(u64) -> Vec<u8>, &of_attribute] {
+        assert_eq!(parse("t.4.et", &of(most)).unwrap().nodes[0].duration_ns, most * 1000);
+        for us in [most + 1, 10_u64.pow(18), 1 << 63, u64::MAX, u64::MAX / 1000 + 1] {
+            let problem = parse("t.4.et", &of(us)).unwrap_err().to_string();
+            let expected = format!("node 3 (`gemm`): lasts {us} us; it may last at most 1152921504606846 us");
+            assert!(problem.starts_with("t.4.et: record 1") && problem.contains(&expected), "{problem}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
 use super::*;
+use kasuri_workload::execution::cluster::System;
 
 const TABLE: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 2 pp: 1 vpp: 8 ga: 1 all_gpus: 32 checkpoints: 1 0 \
                      checkpoint_initiates: 1 1 pp_comm 50331648
@@ -14,7 +15,7 @@ fn a_table_has_what_its_lines_say() {
     let Parallelism::Transformer(transformer) = &table.parallelism else { panic!("{table:?}") };
     assert_eq!((transformer.tensor, transformer.expert), (8, 2));
     assert_eq!((&transformer.checkpoints, &transformer.recomputations), (&BTreeSet::from([0]), &BTreeSet::from([1])));
-    assert_eq!(table.ignored, ["pp_comm"]);
+    assert_eq!(table.ignored, ["pp_comm 50331648"]);
     let [first, second] = &table.layers[..] else { panic!("{table:?}") };
     let all_reduce = Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 16_777_216 };
     assert_eq!((&*first.name, first.forward), ("embedding_layer", Step { compute_ns: 556_000, exchange: Some(all_reduce) }));
@@ -24,10 +25,25 @@ fn a_table_has_what_its_lines_say() {
     assert_eq!((second.weight_gradient.compute_ns, second.update_ns), (3, 100));
 }
 
+/// What a header says of the job and the network does not have is named: other GPUs than all, or than those of a stage; stages, accumulated steps.
+#[test]
+fn what_a_header_says_besides_is_named() {
+    let left_out = |from: &str, to: &str, npus: u32| {
+        parse("t.txt", TABLE.replacen(from, to, 1).as_bytes()).unwrap().leave_out(&mut System::default(), npus)
+    };
+    let comm = "`pp_comm 50331648` of the table's header";
+    assert_eq!(left_out("ga: 1", "ga: 1", 32), [comm]);
+    assert_eq!(left_out("ga: 1", "ga: 1", 16), [comm, "`all_gpus` 32 of the table's header (the network has 16 NPUs)"]);
+    assert_eq!(left_out("pp: 1", "pp: 2", 16), ["`pp 2` of the table's header", comm]);
+    assert_eq!(left_out("ga: 1", "ga: 8", 32), ["`ga 8` of the table's header", comm]);
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
     let told = |from: &str, to: &str| parse("t.txt", TABLE.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
     for (from, to, place, problem) in [
+        ("556000", "1152921504606846977", "t.txt:3", "has 1152921504606846977 ns for the forward time; at most 2^60 ns"),
+        ("\t0\t1\n", "\t0\t18446744073709551615\n", "t.txt:3", "ns for the update time; at most 2^60 ns"),
         ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", "HYBRID_TRANSFORMER_FWD", "t.txt:1", "did you mean `HYBRID_TRANSFORMER`"),
         ("model_parallel_NPU_group: 8", "", "t.txt:1", "model_parallel_NPU_group: N"),
         ("ep: 2", "ep: two", "t.txt:1", "`two` behind `ep:`"),

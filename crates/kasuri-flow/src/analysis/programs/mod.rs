@@ -15,6 +15,7 @@ pub use collective::{CollectiveTime, PhaseTime};
 pub use links::Link;
 
 use kasuri_workload::execution::npus::{Asks, Gathering, Job, Outline};
+use kasuri_workload::execution::trace::whole_ns;
 use links::{ANY, Links, Loads};
 use path::{Name, Part};
 use std::collections::BTreeMap;
@@ -103,6 +104,12 @@ pub fn answer(job: Job<'_>) -> Result<Answer, String> {
         let computing = npu.compute_ns.max(npu.host_ns);
         npu.finish_ns = path.max(computing).max(npu.collective_ns + npu.message_ns);
         bound_ns = bound_ns.max(computing);
+    }
+    let latest = sums.npus.iter().map(|npu| npu.finish_ns).fold(bound_ns, f64::max);
+    if let Err(problem) = whole_ns(latest) {
+        let npu =
+            sums.npus.iter().position(|npu| npu.finish_ns == latest).map_or("the busiest link".to_owned(), |npu| format!("NPU {npu}"));
+        return Err(format!("{npu}: what it has to do {problem}"));
     }
     Ok(Answer { npus: sums.npus, collectives: study.occurring(), busiest, bound_ns })
 }

@@ -23,7 +23,12 @@ fn layer(bytes: u64) -> Layer {
 }
 
 fn table(parallelism: Parallelism, layers: usize) -> LayerTable {
-    LayerTable { parallelism, layers: (0..layers).map(|number| layer(1000 * (number as u64 + 1))).collect(), ignored: Vec::new() }
+    LayerTable {
+        parallelism,
+        layers: (0..layers).map(|number| layer(1000 * (number as u64 + 1))).collect(),
+        ignored: Vec::new(),
+        job: None,
+    }
 }
 
 fn transformer(tensor: u32, expert: u32) -> Transformer {

@@ -1,7 +1,7 @@
 //! The program of an NPU: which node starts when, and what that means.
 
 use super::super::cluster::Pattern;
-use super::super::trace::{Collective, Kind, Message, Node, Operation, Trace};
+use super::super::trace::{Collective, Kind, Message, Node, Operation, Trace, whole_ns};
 use super::algorithm::{Algorithm, Custom};
 use super::graph::Graph;
 use super::meetings::{Done, TAGS};
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) enum Course {
     /// Nothing; it takes its time.
     Silent,
+    /// Nothing, in no time: an NPU is alone in it.
+    Nobody,
     /// A trace of its own.
     Trace { trace: Arc<Trace>, graph: Graph, group: Option<Group> },
     /// So many chunks of so many bytes, each in phases.
@@ -66,8 +68,18 @@ impl<'a, O: Outside> Npus<'a, O> {
         }
     }
 
-    /// Starts what can start, in ascending order of ids. What becomes free meanwhile has to wait for the next event.
+    /// Starts what can start, in ascending order of ids. What becomes free meanwhile comes after that; in ASTRA-sim it has to wait for the next
+    /// event.
     pub(super) fn start_free_nodes(&mut self, npu: u32) {
+        while self.start_those_free_now(npu) && !self.outside.is_astra_sim() {}
+        let state = &mut self.npus[npu as usize];
+        if !state.starting && state.graph.is_done() && !std::mem::replace(&mut state.is_finished, true) {
+            self.outside.finished(npu);
+        }
+    }
+
+    /// Starts what can start now; whether others have become free meanwhile.
+    fn start_those_free_now(&mut self, npu: u32) -> bool {
         self.npus[npu as usize].starting = true;
         loop {
             let state = &mut self.npus[npu as usize];
@@ -83,17 +95,15 @@ impl<'a, O: Outside> Npus<'a, O> {
                 let item = self.node(npu, node);
                 let text = format!("NPU {npu}: node {} (`{}`): {problem}", item.id, item.name);
                 self.refuse(text);
-                return;
+                return false;
             }
         }
         let state = &mut self.npus[npu as usize];
         state.starting = false;
         let freed = std::mem::take(&mut state.freed);
+        let has_freed = !freed.is_empty();
         freed.into_iter().for_each(|node| self.set_free(npu, node));
-        let state = &mut self.npus[npu as usize];
-        if state.graph.is_done() && !std::mem::replace(&mut state.is_finished, true) {
-            self.outside.finished(npu);
-        }
+        has_freed
     }
 
     /// A node has ended; others may start.
@@ -143,9 +153,11 @@ impl<'a, O: Outside> Npus<'a, O> {
             }
             Kind::Compute { .. } if !job.system.roofline || item.on_host => Task::Takes(recorded(item)),
             Kind::Compute { operations, bytes } => self.roofline(*operations, *bytes)?.map_or(Task::Nothing, Task::Takes),
-            _ if item.on_host => return Err("is a communication on the host (is_cpu_op), at which ASTRA-sim stops".to_owned()),
-            Kind::Send(message) => send(npu, message)?,
-            Kind::Receive(message) => receive(npu, message)?,
+            _ if item.on_host && self.outside.is_astra_sim() => {
+                return Err("is a communication on the host (is_cpu_op), at which ASTRA-sim stops".to_owned());
+            }
+            Kind::Send(message) => send(npu, message, self.outside.is_astra_sim())?,
+            Kind::Receive(message) => receive(npu, message, self.outside.is_astra_sim())?,
             Kind::Collective(collective) => Task::Gathers(collective),
         })
     }
@@ -158,13 +170,16 @@ impl<'a, O: Outside> Npus<'a, O> {
         if bytes == 0.0 {
             return Ok(None);
         }
-        if operations == 0.0 {
+        let memory = self.job.system.memory_gb_s.unwrap_or(0.0) * 1e9;
+        if operations == 0.0 && self.outside.is_astra_sim() {
             return Err("has num_ops 0, of which ASTRA-sim's roofline makes no time (0 divided by 0)".to_owned());
         }
-        let memory = self.job.system.memory_gb_s.unwrap_or(0.0) * 1e9;
+        if operations == 0.0 {
+            return whole_ns(bytes / memory * 1e9).map(Some);
+        }
         let peak = self.job.system.peak_tflops.unwrap_or(0.0) * 1e12;
         let rate = (memory * (operations / bytes)).min(peak);
-        Ok(Some((operations / rate * 1e9) as u64))
+        whole_ns(operations / rate * 1e9).map(Some)
     }
 
     pub(super) fn define_groups(&mut self, npu: u32, groups: &[(u32, Box<[u32]>)]) {
@@ -184,6 +199,10 @@ impl<'a, O: Outside> Npus<'a, O> {
                 self.start_trace(npu, node, group, trace, graph);
                 Ok(())
             }
+            Course::Nobody => {
+                self.release(npu, node);
+                Ok(())
+            }
             Course::Phases { scope, chunks, chunk, group } => {
                 self.npus[npu as usize].chunks_left.insert(node, chunks);
                 for _ in 0..chunks {
@@ -198,11 +217,7 @@ impl<'a, O: Outside> Npus<'a, O> {
 
     /// The phases of the next chunk of a collective.
     pub(super) fn phases(&mut self, npu: u32, scope: &Scope, chunk: u64) -> Result<Vec<Phase>, String> {
-        let phases = scope.phases(&mut self.npus[npu as usize].turns, self.job.system.optimization, chunk)?;
-        if phases.is_empty() {
-            return Err(NOBODY.to_owned());
-        }
-        Ok(phases)
+        scope.phases(&mut self.npus[npu as usize].turns, self.job.system.optimization, chunk)
     }
 
     /// What a collective is made of on one NPU.
@@ -222,10 +237,15 @@ impl<'a, O: Outside> Npus<'a, O> {
         }
         let plan = self.plans.get(&pattern).ok_or_else(|| format!("needs {}-implementation in the system file", pattern.name()))?;
         let scope = match &group {
-            Some(group) if group.members.len() < self.npu_count as usize => Scope::of_group(plan, pattern, npu, group.members.clone())?,
+            Some(group) if group.members.len() < self.npu_count as usize => {
+                Scope::of_group(plan, pattern, npu, group.members.clone(), self.outside.is_astra_sim())?
+            }
             Some(_) => Scope::of_all(plan, pattern, npu, None)?,
             None => Scope::of_all(plan, pattern, npu, collective.dimensions.as_deref())?,
         };
+        if scope.is_empty() {
+            return if self.outside.is_astra_sim() { Err(NOBODY.to_owned()) } else { Ok(Course::Nobody) };
+        }
         let (chunks, chunk) = self.chunks(pattern, bytes)?;
         Ok(Course::Phases { scope, chunks, chunk, group })
     }
@@ -246,6 +266,9 @@ impl<'a, O: Outside> Npus<'a, O> {
         if pattern != Pattern::AllGather && npus > chunk {
             chunk = npus;
             bytes = splits * npus;
+        }
+        if chunk == 0 && !self.outside.is_astra_sim() {
+            (bytes, chunk) = (bytes.max(1), 1);
         }
         if chunk == 0 {
             return Err(format!(
@@ -310,22 +333,30 @@ pub(super) fn recorded(node: &Node) -> u64 {
     node.duration_ns.max(1)
 }
 
-fn send<'a>(npu: u32, message: &Message) -> Result<Task<'a>, String> {
+/// What a message is called. ASTRA-sim insists on it.
+fn tag(message: &Message, is_astra_sim: bool) -> Result<u32, String> {
+    match message.tag {
+        None if is_astra_sim => Err("has no comm_tag, on which ASTRA-sim insists".to_owned()),
+        tag => Ok(tag.unwrap_or(0)),
+    }
+}
+
+fn send<'a>(npu: u32, message: &Message, is_astra_sim: bool) -> Result<Task<'a>, String> {
     if message.source.is_some_and(|source| source != npu) {
         return Err("is sent by another NPU (comm_src); a send stands in the trace of its sender".to_owned());
     }
     let to = message.destination.ok_or("has no comm_dst")?;
     let bytes = message.bytes.ok_or("has no comm_size")?;
-    let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+    let tag = tag(message, is_astra_sim)?;
     Ok(Task::Sends { to, tag: tag % TAGS, bytes })
 }
 
-fn receive<'a>(npu: u32, message: &Message) -> Result<Task<'a>, String> {
+fn receive<'a>(npu: u32, message: &Message, is_astra_sim: bool) -> Result<Task<'a>, String> {
     if message.destination.is_some_and(|destination| destination != npu) {
         return Err("is received by another NPU (comm_dst); a receive stands in the trace of its receiver".to_owned());
     }
     let from = message.source.ok_or("has no comm_src")?;
     let bytes = message.bytes.filter(|&bytes| bytes > 0).ok_or("has no comm_size, or one of 0 bytes")?;
-    let tag = message.tag.ok_or("has no comm_tag, on which ASTRA-sim insists")?;
+    let tag = tag(message, is_astra_sim)?;
     Ok(Task::Receives { from, tag: tag % TAGS, bytes })
 }

@@ -15,12 +15,12 @@ mod traffic;
 pub use algorithm::{Sends, Step, Volley};
 pub use meetings::Done;
 pub use outline::{Asks, Gathering, Outline, Silence};
-pub use phases::{Form, PhaseForm, pattern};
+pub use phases::{Form, PhaseForm, groups_as_rings, pattern};
 pub use streams::GROUP_DELAY;
 pub use traffic::{Planned, Volume};
 
 use super::cluster::{Cluster, Groups, Pattern, System};
-use super::trace::Trace;
+use super::trace::{MAX_NS, Trace};
 use graph::Graph;
 use meetings::Meetings;
 use phases::{Plan, Turns};
@@ -47,7 +47,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Whether there is a trace for each NPU, and no more implementations than dimensions.
+    /// Whether there is a trace for each NPU whose durations can be simulated, and no more implementations than dimensions.
     ///
     /// # Errors
     /// A sentence that says what does not fit.
@@ -56,6 +56,7 @@ impl Job<'_> {
         if self.traces.len() != npus {
             return Err(format!("the network has {npus} NPUs, but there are {} traces", self.traces.len()));
         }
+        (0..).zip(self.traces).try_for_each(|(npu, trace)| check_durations(npu, trace))?;
         let dimensions = self.cluster.dimensions.len();
         for (pattern, choices) in &self.system.implementations {
             if choices.len() > dimensions {
@@ -65,6 +66,18 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses an NPU whose computations do not fit into the time that is simulated.
+fn check_durations(npu: u32, trace: &Trace) -> Result<(), String> {
+    let mut all = 0_u64;
+    for node in &trace.nodes {
+        all = all.checked_add(node.duration_ns).filter(|&all| all <= MAX_NS).ok_or_else(|| {
+            let (id, name, ns) = (node.id, &node.name, node.duration_ns);
+            format!("NPU {npu}: node {id} (`{name}`) lasts {ns} ns; all nodes of an NPU may last at most 2^60 ns (36 years)")
+        })?;
+    }
+    Ok(())
 }
 
 /// Something that an NPU has set itself for a time.
@@ -135,8 +148,9 @@ pub trait Outside: Debug {
         (0..volley.count()).try_for_each(|number| self.send(volley.message(number)))
     }
 
-    /// Is the order of what happens at one time that of ASTRA-sim, event by event? Otherwise what changes no time may be left out.
-    fn keeps_order(&self) -> bool;
+    /// Do ASTRA-sim's rules hold: its order of what happens at one time, event by event, and its limits? Otherwise what changes no time may be
+    /// left out, nodes start as soon as they can, and groups follow the system file.
+    fn is_astra_sim(&self) -> bool;
 
     /// A receive ends at once, because its message was there before: [`Npus::tell`] still at this time.
     fn received(&mut self, npu: u32, done: Done);

@@ -57,7 +57,7 @@ impl Outside for Silence {
         Ok(())
     }
 
-    fn keeps_order(&self) -> bool {
+    fn is_astra_sim(&self) -> bool {
         false
     }
 
@@ -104,6 +104,7 @@ impl<'a> Outline<'a> {
     fn gathering(&self, npu: u32, node: u32, collective: &Collective) -> Result<Asks, String> {
         match self.0.course(npu, node, collective)? {
             Course::Silent => Ok(Asks::Time(recorded(&self.0.job.traces[npu as usize].nodes[node as usize]))),
+            Course::Nobody => Ok(Asks::Nothing),
             Course::Trace { .. } => {
                 Err("is a collective that is a trace of its own, for which there is no formula; use --engine flow".to_owned())
             }
@@ -124,10 +125,6 @@ impl<'a> Outline<'a> {
         let Task::Gathers(collective) = self.0.task(npu, node)? else { return Ok(Form::default()) };
         let Course::Phases { scope, chunks, chunk, .. } = self.0.course(npu, node, collective)? else { return Ok(Form::default()) };
         let system = self.0.job.system;
-        let form = scope.form(self.0.job.queues, system.optimization, chunks, chunk)?;
-        if form.phases.is_empty() {
-            return Err(super::phases::NOBODY.to_owned());
-        }
-        Ok(form)
+        scope.form(self.0.job.queues, system.optimization, chunks, chunk)
     }
 }

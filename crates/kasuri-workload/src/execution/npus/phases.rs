@@ -3,11 +3,11 @@
 mod form;
 
 use super::super::cluster::{Choice, Implementation, Optimization, Pattern};
-use super::super::trace::Operation;
+use super::super::trace::{Kind, Operation};
 use super::Job;
 use super::algorithm::{Algorithm, Halving, Members, Place, Ring, Tree};
 pub use form::{Form, PhaseForm};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The collectives that become messages.
@@ -31,6 +31,33 @@ pub(super) struct Plan {
     choices: Vec<Choice>,
 }
 
+/// What a collective of a group becomes where no implementation is one of its own.
+const RING: Choice = Choice { implementation: Implementation::Ring, over_all: false };
+
+impl Plan {
+    /// The implementation of a communicator group: the only one, or that of the only dimension in which its members differ. `None`: the
+    /// group is a ring, whatever the system file names.
+    fn choice_of_group(&self, members: &[u32], is_astra_sim: bool) -> Option<Choice> {
+        if let [only] = self.choices[..] {
+            return Some(only);
+        }
+        let place = |npu: u32, &(count, stride): &(u32, u32)| npu / stride % count;
+        let first = *members.first()?;
+        let mut spanned = (0..self.dimensions.len()).filter(|&dimension| {
+            let of = |npu: u32| place(npu, &self.dimensions[dimension]);
+            members.iter().any(|&member| of(member) != of(first))
+        });
+        let only = spanned.next().filter(|_| !is_astra_sim)?;
+        spanned.next().is_none().then(|| self.choices[only])
+    }
+
+    /// What a group of these members does not take of the implementations that the system file names.
+    pub(super) fn left_out_of_group(&self, members: &[u32], is_astra_sim: bool) -> bool {
+        self.choice_of_group(members, is_astra_sim).is_none()
+            && self.choices.iter().any(|choice| choice.implementation != Implementation::Ring)
+    }
+}
+
 /// The plan of each collective for which the system names implementations.
 pub(super) fn plans(job: &Job<'_>) -> BTreeMap<Pattern, Plan> {
     let plan = |choices: &Vec<Choice>| {
@@ -51,6 +78,38 @@ pub(super) fn plans(job: &Job<'_>) -> BTreeMap<Pattern, Plan> {
         .filter(|(_, choices)| !choices.is_empty())
         .map(|(&pattern, choices)| (pattern, plan(choices)))
         .collect()
+}
+
+/// In words, the collectives whose communicator groups are rings where the system file names something else for them.
+pub fn groups_as_rings(job: &Job<'_>, is_astra_sim: bool) -> Vec<String> {
+    let (plans, npus) = (plans(job), job.cluster.npus() as usize);
+    let mut rings: BTreeMap<Pattern, BTreeSet<&[u32]>> = BTreeMap::new();
+    for trace in job.traces {
+        let own = trace.nodes.iter().filter_map(|node| if let Kind::Metadata { groups } = &node.kind { Some(&**groups) } else { None });
+        let own: BTreeMap<u32, &[u32]> = own.flatten().map(|(number, members)| (*number, &**members)).collect();
+        for node in &trace.nodes {
+            let Kind::Collective(collective) = &node.kind else { continue };
+            let Some((pattern, plan)) = collective.operation.and_then(pattern).and_then(|pattern| Some((pattern, plans.get(&pattern)?)))
+            else {
+                continue;
+            };
+            let members = own.get(&collective.group).copied().or_else(|| job.groups.get(&collective.group).map(Vec::as_slice));
+            let is_custom = job.system.custom.contains_key(&pattern) || job.system.custom_nodes.contains_key(&node.id);
+            let members = members.filter(|members| collective.group > 0 && !is_custom && (2..npus).contains(&members.len()));
+            if let Some(members) = members.filter(|members| plan.left_out_of_group(members, is_astra_sim)) {
+                rings.entry(pattern).or_default().insert(members);
+            }
+        }
+    }
+    let why = if is_astra_sim {
+        "as ASTRA-sim has it where a file names several implementations"
+    } else {
+        "since they are in several dimensions"
+    };
+    let note = |(pattern, groups): (Pattern, BTreeSet<&[u32]>)| {
+        format!("{}-implementation of {} communicator groups, which are one ring each, {why},", pattern.name(), groups.len())
+    };
+    rings.into_iter().map(note).collect()
 }
 
 /// Whose turn it is: queues of each dimension, and the trees.
@@ -130,17 +189,24 @@ impl Scope {
         Ok(Self { pattern, places, choices: plan.choices.clone(), involved })
     }
 
-    /// A collective of a group: one ring in the order of its list.
-    pub(super) fn of_group(plan: &Plan, pattern: Pattern, npu: u32, members: Arc<[u32]>) -> Result<Self, String> {
+    /// A collective of a group, in one phase with its members in the order of their list.
+    ///
+    /// Of several implementations, one a dimension, that of the dimension counts in which all members are. A group over several dimensions is a
+    /// ring ([`Plan::choice_of_group`]), and so is any group by ASTRA-sim's rules (`is_astra_sim`; `CommunicatorGroup.cc`).
+    pub(super) fn of_group(plan: &Plan, pattern: Pattern, npu: u32, members: Arc<[u32]>, is_astra_sim: bool) -> Result<Self, String> {
         let index = members.iter().position(|&member| member == npu);
         let index = index.ok_or_else(|| "it is not in the communicator group, at which ASTRA-sim stops by an assertion".to_owned())?;
-        let ring = Choice { implementation: Implementation::Ring, over_all: false };
-        let choice = if plan.choices.len() == 1 { plan.choices[0] } else { ring };
+        let choice = plan.choice_of_group(&members, is_astra_sim).unwrap_or(RING);
         if choice.implementation == Implementation::DoubleBinaryTree {
             return Err("doubleBinaryTree in a communicator group makes ASTRA-sim crash".to_owned());
         }
         let place = Place { count: members.len() as u32, members: Members::Listed(members), index: index as u32, grouped: true };
         Ok(Self { pattern, places: vec![place], choices: vec![choice], involved: vec![true] })
+    }
+
+    /// Does no dimension take part?
+    pub(super) fn is_empty(&self) -> bool {
+        (0..self.places.len()).all(|dimension| !self.takes_part(dimension))
     }
 
     fn takes_part(&self, dimension: usize) -> bool {
@@ -187,7 +253,9 @@ impl Scope {
         let place = self.places[dimension].clone();
         let n = u64::from(place.count);
         let left = match pattern {
-            Pattern::AllGather => data.saturating_mul(n),
+            Pattern::AllGather => {
+                data.checked_mul(n).ok_or_else(|| format!("gathers {data} bytes of each of {n} NPUs, 2^64 or more in all"))?
+            }
             Pattern::ReduceScatter => data / n,
             Pattern::AllReduce | Pattern::AllToAll => data,
         };

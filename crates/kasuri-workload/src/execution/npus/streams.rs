@@ -134,14 +134,18 @@ impl<O: Outside> Npus<'_, O> {
     /// A packet becomes ready after its delay, and the time of its reduction.
     fn set_packet(&mut self, stream: u32, grouped: bool, reduces: Option<u64>) {
         let Some(npu) = self.streams[stream as usize].as_ref().map(|stream| stream.npu) else { return };
-        let reduces = reduces.map(|bytes| self.reduction(bytes));
+        let reduces = reduces.map(|bytes| self.reduction(stream, bytes));
         let delay = if grouped { GROUP_DELAY } else { self.job.system.endpoint_delay_ns };
         self.outside.set(npu, delay, Item::Packet { stream, reduces });
     }
 
-    fn reduction(&mut self, bytes: u64) -> u64 {
+    fn reduction(&mut self, stream: u32, bytes: u64) -> u64 {
         self.job.system.reduction_ns(bytes).unwrap_or_else(|problem| {
-            self.refuse(problem);
+            let of_node = self.streams[stream as usize].as_ref().map(|stream| {
+                let node = &self.job.traces[stream.npu as usize].nodes[stream.node as usize];
+                format!("NPU {}: node {} (`{}`): a reduction of {bytes} bytes: ", stream.npu, node.id, node.name)
+            });
+            self.refuse(of_node.unwrap_or_default() + &problem);
             0
         })
     }
@@ -211,7 +215,7 @@ impl<O: Outside> Npus<'_, O> {
             return;
         }
         algorithm.receive();
-        if !self.outside.keeps_order() && self.algorithm(stream).is_some_and(Algorithm::counts) {
+        if !self.outside.is_astra_sim() && self.algorithm(stream).is_some_and(Algorithm::counts) {
             return;
         }
         self.insert(stream);

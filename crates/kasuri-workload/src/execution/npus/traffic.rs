@@ -73,7 +73,7 @@ impl<O: Outside> Npus<'_, O> {
         match &item.kind {
             Kind::Metadata { groups } => self.define_groups(npu, groups),
             Kind::Send(message) => teller.tell(planned_send(npu, message)?),
-            Kind::Collective(collective) if !item.on_host => self.plan_collective(npu, node, collective, teller)?,
+            Kind::Collective(collective) => self.plan_collective(npu, node, collective, teller)?,
             _ => {}
         }
         Ok(())
@@ -81,7 +81,7 @@ impl<O: Outside> Npus<'_, O> {
 
     fn plan_collective(&mut self, npu: u32, node: u32, collective: &Collective, teller: &mut Teller<'_>) -> Result<(), String> {
         match self.course(npu, node, collective)? {
-            Course::Silent => {}
+            Course::Silent | Course::Nobody => {}
             Course::Trace { trace, group, .. } => {
                 let real = |rank: u32| group.as_ref().map_or(Some(rank), |group| group.members.get(rank as usize).copied());
                 for item in &trace.nodes {
