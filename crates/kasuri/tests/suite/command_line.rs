@@ -144,6 +144,7 @@ fn a_table_shows_whatever_varies_and_times() {
     let heading = table.lines().next().unwrap();
     assert!(heading.contains("packet_latency_mean  packet_latency_mean (ns)"), "{table}");
     let answers = &lines[1][lines[1].iter().position(|cell| cell == "converged").unwrap()..];
-    let [cycles, time] = [3, 4].map(|place| answers[place].parse::<f64>().unwrap());
+    // The time has no interval beside it.
+    let [cycles, time] = [3, 4].map(|place| answers[place].split(" ± ").next().unwrap().parse::<f64>().unwrap());
     assert!((time / cycles - 20.0).abs() < 1e-3, "{table}");
 }
