@@ -7,6 +7,7 @@ import math
 import queue
 import threading
 import time
+import tomllib
 import uuid
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
@@ -224,7 +225,9 @@ class Sweep:
             return
         file = Path(self.experiment.file)
         contents = {file.name: file.read_bytes()}
-        for name in _named_files(self._out):
+        # An effective.toml says where the copies of its files lie.
+        copies = tomllib.loads(contents[file.name].decode()).get("record", {}).get("files", {})
+        for name in (copies.get(name, name) for name in _named_files(self._out)):
             if Path(name).is_absolute():
                 raise ConfigError(
                     f"{file}: names the file {name} by its absolute path, and the workers do not share the folder {self._out}; "
