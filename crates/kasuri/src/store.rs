@@ -551,7 +551,8 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
 
 /// Is this a folder within a store?
 fn is_part(folder: &Path) -> bool {
-    folder.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part))
+    let is_named_so = folder.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part));
+    is_named_so && folder.parent().is_some_and(|store| store.join(MARKER).exists())
 }
 
 /// Refuses to write into or through a symbolic link.

@@ -202,7 +202,7 @@ mod tests {
     /// Whatever name holds a line break, or any other control character, no line of the script begins with what comes behind it.
     #[test]
     fn no_name_becomes_a_command() {
-        let site = |key: &str, value: &str| toml::from_str::<Site>(&format!("{key} = {value:?}")).unwrap();
+        let site = |key: &str, value: &str| toml::Table::from_iter([(key.to_owned(), value.into())]).try_into::<Site>().unwrap();
         let command = ["kasuri", "run", "x.toml"].map(str::to_owned);
         let plain = Job { name: "mesh", out: Path::new("/o"), folder: Path::new("/work"), command: &command, jobs: 7 };
         for evil in ["x\ntouch PWNED\n#", "x\rtouch PWNED", "x\u{85}touch PWNED", "x\u{1b}[2J"] {
@@ -220,7 +220,7 @@ mod tests {
         assert!(text.contains("'x\ntouch PWNED'") && text.contains("cd 'a\nb'"), "{text}");
         // Slurm replaces what follows a per cent sign in the name of a log.
         let text = script(&Site::default(), &Job { out: Path::new("/50%j"), ..plain }).unwrap();
-        assert!(text.contains("--output='/50%%j/slurm-%A_%a.log'"), "{text}");
+        assert!(text.contains("--output=/50%%j/slurm-%A_%a.log\n"), "{text}");
     }
 
     #[test]
