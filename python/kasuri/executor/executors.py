@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kasuri.errors import ConfigError
+from kasuri.errors import ConfigError, nearest
 from kasuri.executor import address, local_cluster, settings, slurm
 from kasuri.executor.settings import Source
 
@@ -49,8 +48,8 @@ def choose(text: str, jobs: int | None) -> Executor:
         return local_cluster.LocalCluster(jobs=jobs)
     if text == "slurm":
         return slurm.Slurm(jobs=jobs)
-    near = difflib.get_close_matches(text, ["local", "dask", "slurm"], 1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    near = nearest(text, ["local", "dask", "slurm"])
+    hint = f"did you mean `{near}`? " if near else ""
     raise ConfigError(f"--executor {text}: there is no such executor; {hint}there are {NAMES}")
 
 

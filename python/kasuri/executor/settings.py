@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kasuri.errors import ConfigError
+from kasuri.errors import ConfigError, nearest
 
 Settings = TypeVar("Settings")
 
@@ -54,8 +53,8 @@ def fill(settings: type[Settings], source: Source) -> Settings:
     values = {key: value for key, value in source.values.items() if key != "kind"}
     for key, value in values.items():
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(known)}"
+            near = nearest(key, list(known))
+            hint = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
             raise source.wrong(key, f"unknown key; {hint}")
         expected, is_right = KINDS[str(known[key].type).removesuffix(" | None")]
         if not is_right(value):
