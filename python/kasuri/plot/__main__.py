@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = kasuri.read(options.directory)
         results.save_parquet()
         drawings = asked.drawings(results)
-        for run in results.missing[:MAX_MISSING]:
+        missing = asked.missing_of(results)
+        for run in missing[:MAX_MISSING]:
             print(f"kasuri: missing run: {', '.join(f'{key} = {value}' for key, value in run.items() if key != 'key')}", file=sys.stderr)
-        if len(results.missing) > MAX_MISSING:
-            print(f"kasuri: and {len(results.missing) - MAX_MISSING} more missing runs", file=sys.stderr)
+        if len(missing) > MAX_MISSING:
+            print(f"kasuri: and {len(missing) - MAX_MISSING} more missing runs", file=sys.stderr)
         for drawing in drawings:
             if drawing.ax is None:
                 print(f"kasuri: {drawing.problem}", file=sys.stderr)

@@ -86,6 +86,14 @@ def drawings(results: Results, size: tuple[float, float] = (6.4, 4.0)) -> list[D
     return found
 
 
+def missing_of(results: Results) -> list[dict[str, Any]]:
+    """Give the planned runs that are not there; none where the folder's experiment can no longer be read."""
+    try:
+        return results.missing
+    except ResultsError:
+        return []
+
+
 def wishes(results: Results) -> list[Wish]:
     """Give the plots of the experiment file, or sensible ones where it has none."""
     asked = [wish for table in results.input.get("plot", []) for wish in _wishes_of(table)]
@@ -142,9 +150,9 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
         categories=spots.categories(rows, wish.x),
         looks={one: number for number, one in enumerate(names)},
         units=units_of(rows, wish.x, wish.y),
-        missing=results.missing,
+        missing=missing_of(results),
     )
-    notes = _notes(rows, wish, own, len(results.missing))
+    notes = _notes(rows, wish, own, len(missing_of(results)))
     found = []
     for number, (values, part) in enumerate(parts, start=1):
         ax = draw(part, inside, view, size=size)
