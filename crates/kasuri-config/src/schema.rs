@@ -64,6 +64,11 @@ pub fn json_schema(known: Known<'_>) -> Json {
     for engine in known.engines {
         properties[engine.name()] = parts.take(engine.name(), (engine.section())());
     }
+    for (section, meaning) in SECTIONS {
+        if properties[section].is_object() {
+            properties[section]["description"] = json!(meaning);
+        }
+    }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Kasuri experiment",
@@ -75,6 +80,16 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "$defs": parts.definitions,
     })
 }
+
+/// What sections are about, in place of the words about the structure that holds their keys.
+const SECTIONS: [(&str, &str); 6] = [
+    ("router", "The routers: pipeline, buffers, virtual channels, allocators, prediction."),
+    ("users", "How several users share the machine: isolation, routing, who is simulated."),
+    ("translation", "How the node numbers of users become terminals: in hardware or software, with which tables."),
+    ("measure", "What is measured and how long: warm-up, precision, limits, seed."),
+    ("flow", "Options of the engine `flow`."),
+    ("flit", "Options of the engine `flit`."),
+];
 
 /// Definitions gathered from all structures, each under its structure's name so that none meet.
 #[derive(Default)]
