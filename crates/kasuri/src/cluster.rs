@@ -14,7 +14,7 @@ use kasuri_network::rng::Streams;
 use kasuri_network::routing::VirtualChannels;
 use kasuri_workload::execution::alike::one_stands_for_all;
 use kasuri_workload::execution::cluster::{self, Topology};
-use kasuri_workload::execution::trace::whole_ns;
+use kasuri_workload::execution::trace::{Node, whole_ns};
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces, volume};
 use kasuri_workload::units::Units;
 use std::sync::Arc;
@@ -50,6 +50,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let longest = volume(&traces)?.longest;
     let shape = shape(&traces.cluster, &vec![Link::default(); traces.cluster.dimensions.len()])?;
     let scale = Scale::of(&traces.cluster.dimensions, &shape, longest, options.flit_bytes)?;
+    check_durations(&traces, MAX_CYCLES as f64 * scale.cycle_ns)?;
     let shape = self::shape(&traces.cluster, &scale.links)?;
     let network = Arc::new(shape.build("cluster".to_owned()).map_err(|error| error.to_string())?);
     let has_channels = options.method == Method::Cycles;
@@ -107,6 +108,23 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
         whole_ns(ns).map_err(|problem| format!("NPU {npu}: {problem}"))?;
     }
     Ok(times)
+}
+
+/// Refuses an NPU whose computations alone take longer than what is simulated.
+fn check_durations(traces: &Traces, most_ns: f64) -> Result<(), String> {
+    for (npu, trace) in traces.traces.iter().enumerate() {
+        let mut all = 0.0;
+        for node in &trace.nodes {
+            all += node.duration_ns as f64;
+            if all > most_ns {
+                let Node { id, name, .. } = node;
+                return Err(format!(
+                    "NPU {npu}: node {id} (`{name}`): it and the nodes before it last {all:.3e} ns; at most {most_ns:.3e} ns are simulated"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn all_of(refusals: &[Refusal]) -> String {

@@ -276,6 +276,10 @@ fn times_that_are_not_simulated_are_refused() {
         }
         assert!(kasuri_flow::astra::run(&input).unwrap_err().contains(expected), "{expected}");
     }
+    // A cycle of flits of one byte is shorter than a nanosecond: then less than 2^60 ns are simulated, and that is said as well.
+    assert!(
+        run(on(50.0, vec![computes(1, MOST / 2)]), &FLOW).unwrap_err().starts_with("NPU 3: node 1 (`n`): it and the nodes before it last")
+    );
     let days = on(50.0, vec![computes(1, 1_000_000_000_000_000)]);
     assert!((run(days, &FLOW).unwrap()[3] - 1e15).abs() < 1.0);
 }
