@@ -20,11 +20,11 @@ use kasuri_model::router::{Architecture, Bidding, Pipeline, RouterParameters, Sw
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::network::{Link, Network};
 use kasuri_network::predictor;
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 /// A message on its path: its flits, and those of its packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) flits: u32,
     pub(crate) packet: u32,
@@ -45,6 +45,16 @@ pub(crate) struct LoneTimes {
     head_gap: u64,
     discipline: Discipline,
     stalls: Option<Box<Stalls>>,
+    /// Of the last message on channels that are all alike: most that follow have its size.
+    last: Cell<Alike>,
+}
+
+/// What a message takes on channels of the same period beyond its head and its transfer: for each router, and besides.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    sizes: Sizes,
+    of_router: i64,
+    besides: i64,
 }
 
 /// What waits for what in a router.
@@ -66,7 +76,7 @@ struct Stalls {
     /// Packets that are under way side by side at most.
     lanes: u64,
     /// By the links of a path and the flits of a packet: its time.
-    known: RefCell<HashMap<(Vec<u32>, u32), u64>>,
+    known: RefCell<BTreeMap<(Vec<u32>, u32), u64>>,
 }
 
 impl LoneTimes {
@@ -90,6 +100,7 @@ impl LoneTimes {
             head_gap: if is_queued || lanes(scenario) > 1 { 0 } else { 1 + decision },
             discipline,
             stalls: may_stall.then(|| Box::new(stalls())),
+            last: Cell::new(Alike { sizes: Sizes { flits: 0, packet: 0 }, of_router: 0, besides: 0 }),
         }
     }
 
@@ -110,8 +121,12 @@ impl LoneTimes {
     /// 0 if a channel is busy with its last flit when this has arrived. Its head takes `heads` cycles over so many routers.
     #[inline(always)]
     pub(crate) fn beyond_alike(&self, heads: u64, routers: usize, sizes: Sizes, period: u64) -> f64 {
-        let sizes = Packets::of(sizes);
-        (heads + self.behind_head_alike(routers as u64, &sizes, period)) as f64 - (sizes.flits * period) as f64
+        let mut alike = self.last.get();
+        if alike.sizes != sizes {
+            alike = self.behind_head_alike(sizes, period);
+            self.last.set(alike);
+        }
+        (heads as i64 + routers as i64 * alike.of_router + alike.besides) as f64
     }
 
     /// The same for channels of any periods, of which the slowest tells the rate. `path` are the kinds of their links: injection, between
@@ -123,16 +138,18 @@ impl LoneTimes {
         (heads + others + stalled) as f64 - (sizes.flits * slowest) as f64
     }
 
-    /// Cycles from the arrival of the first head to that of the last flit if all channels have the same period. A head's own time counts
-    /// the decisions of all routers.
-    #[inline(always)]
-    fn behind_head_alike(&self, hops: u64, sizes: &Packets, period: u64) -> u64 {
-        let between_packets = (sizes.count - 1) * self.between_heads(sizes, period);
-        match self.discipline {
-            Discipline::Delayed => (sizes.flits - 1) * period,
-            Discipline::CutThrough => between_packets + (sizes.last - 1) * period,
-            Discipline::Stored => hops * (sizes.first - 1) * period + between_packets + (sizes.last - 1) * period,
-        }
+    /// What follows the arrival of the first head if all channels have the same period, less the transfer. A head's own time counts the
+    /// decisions of all routers.
+    fn behind_head_alike(&self, sizes: Sizes, period: u64) -> Alike {
+        let packets = Packets::of(sizes);
+        let behind = match self.discipline {
+            Discipline::Delayed => (packets.flits - 1) * period,
+            Discipline::CutThrough | Discipline::Stored => {
+                (packets.count - 1) * self.between_heads(&packets, period) + (packets.last - 1) * period
+            }
+        };
+        let stored = if self.discipline == Discipline::Stored { (packets.first - 1) * period } else { 0 };
+        Alike { sizes, of_router: stored as i64, besides: behind as i64 - (packets.flits * period) as i64 }
     }
 
     /// From a head to the next one on a channel out of a router.

@@ -195,11 +195,7 @@ pub const COLUMNS: &[Column] = &[
         "open traffic beside a workload or a machine, which the columns of latency and hops leave out: offered_load, accepted_throughput, packets, packet_latency_mean, packet_latency_max",
     ),
     column("booksim_status", "", "how BookSim 2 would have ended (ok, ok_maxsamples, unstable), under its rules"),
-    column(
-        "not_modelled",
-        "",
-        "keys of the input that the engine left out, and in words what else it leaves out or takes approximately",
-    ),
+    column("not_modelled", "", "keys of the input that the engine left out, and in words what else it leaves out or takes approximately"),
     column(
         "deadlock",
         "",

@@ -382,24 +382,6 @@ impl<'a> RunExecutor<'a> {
     }
 }
 
-/// What engines that follow messages leave out where a terminal stands for a machine with links of several speeds, such as a GPU with
-/// NVLink and a network card.
-fn links_take_turns(study: &Study) -> Option<String> {
-    let scenario = &study.scenario;
-    let network = &scenario.network;
-    let period = |channel: ChannelId| network.link(channel).period;
-    let differ = |router: RouterId| {
-        let outputs = (0..network.port_count(router)).filter_map(|port| network.output_channel(router, port as Port));
-        let mut periods = outputs.filter(|&channel| network.ejected_terminal(channel).is_none()).map(period);
-        periods.next().is_some_and(|first| periods.any(|other| other != first))
-    };
-    let follows_messages = scenario.workload.is_some() && scenario.endpoint.is_none() && study.engine != "analysis";
-    let differ_at_terminals = || (0..network.terminal_count()).any(|terminal| differ(network.injection_port(TerminalId(terminal)).0));
-    (follows_messages && differ_at_terminals()).then(|| {
-        "a terminal sends its messages one after the other: links of different speed at its router take turns".to_owned()
-    })
-}
-
 /// Why a search found nothing.
 enum NotFound {
     Missing(Missing),
@@ -415,6 +397,23 @@ struct Trial {
 }
 
 impl Trial {
+    /// What engines that follow messages leave out where a terminal stands for a machine with links of several speeds, such as a GPU with
+    /// NVLink and a network card.
+    fn links_take_turns(&self) -> Option<String> {
+        let scenario = &self.study.scenario;
+        let network = &scenario.network;
+        let period = |channel: ChannelId| network.link(channel).period;
+        let differ = |router: RouterId| {
+            let outputs = (0..network.port_count(router)).filter_map(|port| network.output_channel(router, port as Port));
+            let mut periods = outputs.filter(|&channel| network.ejected_terminal(channel).is_none()).map(period);
+            periods.next().is_some_and(|first| periods.any(|other| other != first))
+        };
+        let follows_messages = scenario.workload.is_some() && scenario.endpoint.is_none() && self.outcome.formulas.is_none();
+        let differ_at_terminals = || (0..network.terminal_count()).any(|terminal| differ(network.injection_port(TerminalId(terminal)).0));
+        let text = "a terminal sends its messages one after the other: links of different speed at its router take turns";
+        (follows_messages && differ_at_terminals()).then(|| text.to_owned())
+    }
+
     fn row(&self, head: &RowHead) -> (RunRow, Vec<Vector>) {
         let scenario = &self.study.scenario;
         // A batch has no load.
@@ -424,7 +423,7 @@ impl Trial {
         if let Some(offered) = scenario.workload.as_ref().and_then(|closed| closed.workload.offered_flits_per_cycle()) {
             row.set("offered_load", offered / f64::from(scenario.network.terminal_count()));
         }
-        let left_out = scenario.workload.iter().flat_map(|closed| closed.workload.unmodelled()).chain(links_take_turns(&self.study));
+        let left_out = scenario.workload.iter().flat_map(|closed| closed.workload.unmodelled()).chain(self.links_take_turns());
         row.set("not_modelled", self.outcome.not_modelled.iter().cloned().chain(left_out).collect::<Vec<_>>());
         if let Some(users) = &scenario.users {
             row.set("users", crate::users::column(users, scenario, &self.outcome));
