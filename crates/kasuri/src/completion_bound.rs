@@ -1,10 +1,10 @@
 //! Cycles below which a collective cannot end: what its network allows, whatever the routing and the schedule.
 //!
-//! What ranks on one side of a cut have for those on the other has to cross it, so the time is at least these flits over the bandwidth of the
-//! channels that lead across (Dally and Towles, section 3.3). Cuts are taken at terminals, at single routers, and where labels and distances of
-//! the topology divide it: groups, planes of coordinates, subtrees, shells. Of an all-to-all all flits besides have to go as far as the
-//! shortest paths are long. A cut that is missed makes the bound less, never wrong. Links that are down count as if they were up: a failure
-//! must not bring the bound nearer to the run. Latencies are left out.
+//! What ranks on one side of a cut have for those on the other has to cross it, so the time is at least these flits over the bandwidth of
+//! the channels that lead across (Dally and Towles, section 3.3). Cuts are taken at terminals, at single routers, and where labels and
+//! distances of the topology divide it: groups, planes of coordinates, subtrees, shells. Of an all-to-all all flits besides have to go as
+//! far as the shortest paths are long. A cut that is missed makes the bound less, never wrong. Links that are down count as if they were
+//! up: a failure must not bring the bound nearer to the run. Latencies are left out.
 
 use kasuri_config::Study;
 use kasuri_model::engine::Outcome;

@@ -297,8 +297,8 @@ pub(super) fn for_each_flow(
     Ok((demand, share))
 }
 
-/// Calls `visit` with the flow to each destination of an all-to-all among some terminals, each of which sends a packet to each other one, as
-/// long as it says so.
+/// Calls `visit` with the flow to each destination of an all-to-all among some terminals, each of which sends a packet to each other one,
+/// as long as it says so.
 pub(super) fn for_each_exchange(
     scenario: &Scenario,
     virtual_channels: VirtualChannels,

@@ -45,8 +45,8 @@ impl LonePacket<'_> {
         u64::from(self.channels[hop].latency + 1 + delay)
     }
 
-    /// Cycles from the arrival of a flit at a router to its first possible switch grant. Flits follow their head without a decision of their
-    /// own, but the latency of an output-queued router is that of each flit.
+    /// Cycles from the arrival of a flit at a router to its first possible switch grant. Flits follow their head without a decision of
+    /// their own, but the latency of an output-queued router is that of each flit.
     pub(super) fn decision(&self, flit: usize) -> u64 {
         if flit > 0 && self.router.architecture != Architecture::OutputQueued {
             return 0;

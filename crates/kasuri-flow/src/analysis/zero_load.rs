@@ -14,9 +14,9 @@ pub struct ZeroLoad {
     pub packet_latency: f64,
     /// Routers crossed.
     pub hops: f64,
-    /// Is the latency exact? Otherwise only a part of the traffic was looked at, paths are too many or packets too long to be followed one by
-    /// one, the router has a part that the formula leaves out, it and not the routing chooses among ports, or it takes several steps in a
-    /// cycle and the sum is over whole cycles on the average.
+    /// Is the latency exact? Otherwise only a part of the traffic was looked at, paths are too many or packets too long to be followed
+    /// one by one, the router has a part that the formula leaves out, it and not the routing chooses among ports, or it takes several
+    /// steps in a cycle and the sum is over whole cycles on the average.
     pub exact: bool,
     /// The part of the traffic that was looked at; 1 is all. Large networks are sampled.
     pub share: f64,

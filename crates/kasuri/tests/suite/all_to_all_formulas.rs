@@ -29,7 +29,8 @@ const FIXED: [(&str, u32); 5] = [
     ("topology = \"fat-tree\"\nup = 2\ndown = 3\nlevels = 3\n[routing]\nalgorithm = \"nca\"\nup_port = \"d-mod-k\"", 27),
     ("topology = \"fat-tree\"\nup = 2\ndown = 2\nlevels = 3\n[routing]\nalgorithm = \"nca\"\nup_port = \"s-mod-k\"", 8),
     (
-        "topology = \"dragonfly\"\nterminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2\n[routing]\nalgorithm = \"minimal\"\n\
+        "topology = \"dragonfly\"\nterminals_per_router = 2\nrouters_per_group = 4\nglobal_channels = 2\n\
+         [routing]\nalgorithm = \"minimal\"\n\
          tie = \"lowest\"",
         72,
     ),
@@ -49,8 +50,10 @@ proptest! {
         let ranks = if pairwise { 1 << ranks.min(terminals).ilog2() } else { ranks.min(terminals) };
         let schedule = if pairwise { "pairwise" } else { "shift" };
         let text = format!(
-            "[network]\nterminal_channel_period = {terminal_period}\n{shape}\n[router]\nvirtual_channels = 4\n[workload]\ncollective = \"alltoall\"\n\
-             schedule = \"{schedule}\"\nmessage_flits = {flits}\nrepeat = {repeat}\nranks = {ranks}\nplacement = \"random\"\nplacement_seed = {seed}\n"
+            "[network]\nterminal_channel_period = {terminal_period}\n{shape}\n[router]\nvirtual_channels = 4\n\
+             [workload]\ncollective = \"alltoall\"\n\
+             schedule = \"{schedule}\"\nmessage_flits = {flits}\nrepeat = {repeat}\nranks = {ranks}\n\
+             placement = \"random\"\nplacement_seed = {seed}\n"
         );
         let study = study(&text);
         let (found, network) = (answer(&study), &study.scenario.network);
@@ -90,8 +93,8 @@ fn what_is_left_to_chance_counts_on_the_average() {
     assert!(found.not_modelled.iter().any(|what| what.contains("means")), "{:?}", found.not_modelled);
 }
 
-/// 13,824 terminals have 191 million pairs at 576 routers, whose routes are 332 thousand. A global link carries the messages of all pairs of
-/// terminals of its two groups, 576 x 576 of them in each direction.
+/// 13,824 terminals have 191 million pairs at 576 routers, whose routes are 332 thousand. A global link carries the messages of all pairs
+/// of terminals of its two groups, 576 x 576 of them in each direction.
 #[test]
 fn large_all_to_alls_need_routers_not_pairs() {
     let study = study(

@@ -60,8 +60,8 @@ fn other_collectives_are_bounded_by_their_data() {
 }
 
 /// Where the default is far from the bound, the hint names keys that bring it to what it says, by a run with these keys; and the run with
-/// them is not told to set what it has set. Messages are packets, since packets of one message follow each other with gaps where each hop has
-/// a virtual channel of its own.
+/// them is not told to set what it has set. Messages are packets, since packets of one message follow each other with gaps where each hop
+/// has a virtual channel of its own.
 #[test]
 fn hints_keep_their_promise() {
     let workload = "collective = \"alltoall\"\nmessage_flits = 256\npacket_flits = 256";
@@ -173,7 +173,8 @@ const ANSWERS: [&str; 6] = [
 fn row_on(network: &Drawn, answer: &str, routing: &str, workload: &str) -> Option<RunRow> {
     let router = if answer.contains("[router]") { "" } else { "[router]\nvirtual_channels = 4\nbuffer_flits = 16\n" };
     let text = format!(
-        "{answer}{router}[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nallow_deadlock = true\n{routing}\n[workload]\n{workload}\n\
+        "{answer}{router}[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nallow_deadlock = true\n{routing}\n\
+         [workload]\n{workload}\n\
          [measure]\nmax_cycles = 1000000\n"
     );
     let document = Document::parse_for(*KNOWN, "bounds.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
