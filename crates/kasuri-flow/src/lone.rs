@@ -73,8 +73,6 @@ enum Discipline {
 struct Stalls {
     router: RouterParameters,
     pipeline: Pipeline,
-    /// Packets that are under way side by side at most.
-    lanes: u64,
     /// By the links of a path and the flits of a packet: its time.
     known: RefCell<BTreeMap<(Vec<u32>, u32), u64>>,
 }
@@ -91,13 +89,13 @@ impl LoneTimes {
         };
         let first = links.first().map_or(1, |link| link.period);
         let may_stall = discipline == Discipline::CutThrough && links.iter().any(|link| outlasts_buffer(scenario, link));
-        let stalls = || Stalls { router: router.clone(), pipeline: *pipeline, lanes: lanes(scenario), known: RefCell::default() };
+        let stalls = || Stalls { router: router.clone(), pipeline: *pipeline, known: RefCell::default() };
         Self {
             links: links.to_vec(),
             head_cycles: links.iter().map(|link| head_cycles(pipeline, link.latency)).collect(),
             period: links.iter().all(|link| link.period == first).then_some(u64::from(first)),
             decision,
-            head_gap: if is_queued || lanes(scenario) > 1 { 0 } else { 1 + decision },
+            head_gap: if is_queued || mixes_packets(router) { 0 } else { 1 + decision },
             discipline,
             stalls: may_stall.then(|| Box::new(stalls())),
             last: Cell::new(Alike { sizes: Sizes { flits: 0, packet: 0 }, of_router: 0, besides: 0 }),
@@ -195,22 +193,21 @@ impl LoneTimes {
         longest
     }
 
-    /// Cycles for which flits wait for credits: of a single packet exactly, of several about as many for each that has a virtual channel to
-    /// itself.
+    /// Cycles for which the flits of a message of one packet wait for credits. What short buffers do to several packets is left out, as is what
+    /// they do to flows: it depends on how packets share virtual channels.
     #[cold]
     fn stalled(&self, heads: u64, path: impl Iterator<Item = u32>, sizes: &Packets) -> u64 {
         let Some(stalls) = &self.stalls else { return 0 };
-        if sizes.first <= u64::from(stalls.router.channel_depth()) {
+        if sizes.count > 1 || sizes.first <= u64::from(stalls.router.channel_depth()) {
             return 0;
         }
         let path: Vec<u32> = path.collect();
-        let packet = Packets::of(Sizes { flits: sizes.first as u32, packet: sizes.first as u32 });
-        let smooth = heads + self.behind_head(path.iter().copied(), &packet).0;
-        let followed = *stalls.known.borrow_mut().entry((path, packet.flits as u32)).or_insert_with_key(|(path, flits)| {
+        let smooth = heads + self.behind_head(path.iter().copied(), sizes).0;
+        let followed = *stalls.known.borrow_mut().entry((path, sizes.flits as u32)).or_insert_with_key(|(path, flits)| {
             let channels: Vec<Link> = path.iter().map(|&link| self.links[link as usize]).collect();
             lone_packet_latency(&LonePacket { channels: &channels, flits: *flits, router: &stalls.router, pipeline: &stalls.pipeline })
         });
-        followed.saturating_sub(smooth) * (sizes.count - 1 + stalls.lanes) / stalls.lanes
+        followed.saturating_sub(smooth)
     }
 }
 
@@ -250,14 +247,9 @@ fn head_cycles(pipeline: &Pipeline, latency: u32) -> [u32; 3] {
     [crossing + into_router, crossing + into_router + out_of_router, crossing + out_of_router]
 }
 
-/// Virtual channels that packets from one terminal to another can take side by side, at least.
-fn lanes(scenario: &Scenario) -> u64 {
-    let router = &scenario.router;
-    if router.vc_per_destination {
-        1
-    } else {
-        u64::from((router.virtual_channels / scenario.routing.virtual_channels_required().max(1)).max(1))
-    }
+/// May the packets of a message take several virtual channels? How they share them is left out.
+fn mixes_packets(router: &RouterParameters) -> bool {
+    router.virtual_channels > 1 && !router.vc_per_destination
 }
 
 /// Cycles from the sending of a flit to that of another one in its place of the buffer.
@@ -325,9 +317,7 @@ fn of_packets(scenario: &Scenario, packet: u64) -> Option<&'static str> {
         () if router.architecture != Architecture::InputQueued => {
             Some("the packets of a message share queues as they share virtual channels")
         }
-        () if router.virtual_channels > 1 && !router.vc_per_destination => {
-            Some("the packets of a message do not overtake each other in virtual channels")
-        }
+        () if mixes_packets(router) => Some("the packets of a message do not overtake each other in virtual channels"),
         () if router.vc_release == VcRelease::TailCredit => Some("the packets of a message do not wait for each other's credits"),
         () if !has_room => Some("the packets of a message do not wait for room in buffers"),
         () => None,
