@@ -288,8 +288,10 @@ impl Import {
 /// The counts of what was imported.
 fn counts(fabric: &Imported) -> Vec<Vec<String>> {
     let (network, found) = (&fabric.network, cables(fabric));
-    let tables =
-        network.tables().map_or("none".to_owned(), |tables| format!("{} switches, {} addresses", found.switches, tables.address_count()));
+    let holders = if found.other_routers > 0 { "routers" } else { "switches" };
+    let tables = network
+        .tables()
+        .map_or("none".to_owned(), |tables| format!("{} {holders}, {} addresses", network.router_count(), tables.address_count()));
     let mut rows = parts(&found);
     rows.extend([("rates", fabric.details.rates.join(", ")), ("forwarding tables", tables)]);
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
