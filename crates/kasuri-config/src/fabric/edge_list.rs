@@ -2,7 +2,7 @@
 
 use super::parts::check_rates;
 use super::rate::Speed;
-use super::{Details, Fabric, FabricError, Options, surplus};
+use super::{Details, Fabric, FabricError, Options, UNUSED_LINK_RATE};
 use crate::format::edge_list::{Edge, EdgeList};
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Link;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 /// fastest. Where no line tells one, that of the options is over their periods.
 ///
 /// # Errors
-/// What is no network, or no rate; a rate in the options that no link needs.
+/// What is no network, or no rate.
 pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, FabricError> {
-    let list = &with_rate(list, options.link_rate)?;
+    let (list, note) = &with_rate(list, options.link_rate);
     let wrong = |problem| FabricError::Network { name: list.name.clone(), problem };
     let usual = Link { latency: 1, period: 1 };
     let network = list.network(usual, usual).map_err(wrong)?;
@@ -41,20 +41,20 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
         gbit_per_second: places.keys().map(|&period| gbit(period)).collect(),
         channel_rates: channels().map(|period| places[&period] as u8).collect(),
         channel_gbit_per_second,
-        notes: list.notes.clone(),
+        notes: list.notes.iter().cloned().chain(note.map(str::to_owned)).collect(),
         ..Details::without_addresses(&network)
     };
     Ok(Fabric { network, details })
 }
 
-/// The list with this rate for the links whose lines tell none, if others tell some.
-fn with_rate(list: &EdgeList, rate: Option<Speed>) -> Result<Cow<'_, EdgeList>, FabricError> {
-    let (Some(rate), Some(_)) = (rate, list.rates()) else { return Ok(Cow::Borrowed(list)) };
-    let is_untold = |edge: &Edge| edge.rate.is_none() && edge.period.is_none();
-    if !list.edges.iter().any(is_untold) {
-        return Err(surplus(&list.name, "--link-rate", "the file tells the rates of all its links"));
+/// The list with this rate for the links whose lines give none, if others give some; a note where no link needs it.
+fn with_rate(list: &EdgeList, rate: Option<Speed>) -> (Cow<'_, EdgeList>, Option<&'static str>) {
+    let (Some(rate), Some(_)) = (rate, list.rates()) else { return (Cow::Borrowed(list), None) };
+    let has_no_rate = |edge: &Edge| edge.rate.is_none() && edge.period.is_none();
+    if !list.edges.iter().any(has_no_rate) {
+        return (Cow::Borrowed(list), Some(UNUSED_LINK_RATE));
     }
     let mut list = list.clone();
-    list.edges.iter_mut().filter(|edge| is_untold(edge)).for_each(|edge| edge.rate = Some(rate));
-    Ok(Cow::Owned(list))
+    list.edges.iter_mut().filter(|edge| has_no_rate(edge)).for_each(|edge| edge.rate = Some(rate));
+    (Cow::Owned(list), None)
 }

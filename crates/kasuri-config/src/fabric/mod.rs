@@ -268,7 +268,8 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
     if kinds[place].is_whole() {
         return match (0..files.len()).find(|&other| other != place) {
             None => whole(kinds[place], name, bytes, &options).map(|mut fabric| {
-                fabric.details.notes.extend(unused_joins(kinds[place], &options));
+                let unused = [unused_joins(kinds[place], &options), unused_link_rate(kinds[place], &options)];
+                fabric.details.notes.extend(unused.into_iter().flatten());
                 fabric
             }),
             Some(other) => {
@@ -283,7 +284,8 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
     };
     let files_of = |kind: FileKind| of(&[kind]).into_iter().map(|place| &files[place]).collect::<Vec<_>>();
     let mut plan = Plan::of(&discovery, options)?;
-    plan.details.notes.extend(unused_joins(kinds[place], &options));
+    let unused = [unused_joins(kinds[place], &options), unused_link_rate(kinds[place], &options)];
+    plan.details.notes.extend(unused.into_iter().flatten());
     let tables = plan.tables(&files_of(FileKind::Tables), &files_of(FileKind::Lanes), &files_of(FileKind::Levels))?;
     if let Some(tables) = tables {
         plan.builder.set_tables(tables);
@@ -304,22 +306,18 @@ fn unused_joins(kind: FileKind, options: &Options<'_>) -> Option<String> {
     is_unused.then(|| "--join is not used: only mesh graph descriptors have links whose chips are open".to_owned())
 }
 
+/// The note on a rate for links without one, where the file gives the rates of all links.
+const UNUSED_LINK_RATE: &str = "--link-rate is not used: the file gives the rates of all its links";
+
+/// The same, of files that always do.
+fn unused_link_rate(kind: FileKind, options: &Options<'_>) -> Option<String> {
+    let has_rates = matches!(kind, FileKind::Discovery | FileKind::Ports | FileKind::Ns3 | FileKind::Network);
+    (options.link_rate.is_some() && has_rates).then(|| UNUSED_LINK_RATE.to_owned())
+}
+
 /// Refuses options of which nothing in a file of this kind would take notice.
 fn check_options(kind: FileKind, name: &str, options: &Options<'_>) -> Result<(), FabricError> {
     let refuse = |option: &str, reason: &str| Err(surplus(name, option, reason));
-    if options.link_rate.is_some() {
-        match kind {
-            FileKind::Discovery | FileKind::Ports => {
-                return refuse(
-                    "--link-rate",
-                    "the file tells the rates of its cables; those that it shows as ??? have that of --unknown-rate",
-                );
-            }
-            FileKind::Ns3 => return refuse("--link-rate", "the file tells the rates of all its links"),
-            FileKind::Network => return refuse("--link-rate", "a network that Kasuri wrote has its rates in it, if they are known"),
-            _ => {}
-        }
-    }
     if !kind.is_whole() {
         return Ok(());
     }

@@ -2,25 +2,25 @@
 
 use super::parts::{LinkPart, Parts, TerminalPart};
 use super::rate::Speed;
-use super::{Fabric, FabricError, distinguish, surplus};
+use super::{Fabric, FabricError, UNUSED_LINK_RATE, distinguish};
 use crate::format::nccl::{Device, Kind, Topology};
 
 /// The fabric of a node, or of several whose GPUs have NVLinks to one switch. GPUs can send on all their links at once. `link_rate` is that
 /// of ports of adapters of which the file tells none.
 ///
 /// # Errors
-/// Neither a GPU nor a port to the network; more ports or rates than there can be; a rate that nothing needs.
+/// Neither a GPU nor a port to the network; more ports or rates than there can be.
 pub(super) fn fabric(topology: Topology, link_rate: Option<Speed>) -> Result<Fabric, FabricError> {
     let speed = |gbyte: f64| {
         let too_fast = || FabricError::Files(format!("{}: a link of {gbyte} GB/s is more than can be told", topology.name));
         Speed::from_gbit_per_second(8.0 * gbyte).ok_or_else(too_fast)
     };
     let is_untold = topology.nets.iter().any(|net| !net.is_told);
-    if link_rate.is_some() && !is_untold {
-        return Err(surplus(&topology.name, "--link-rate", "the file tells the rates of all its links"));
-    }
     let is_switch = topology.devices.iter().map(|device| matches!(device.kind, Kind::Switch | Kind::NvSwitch)).collect();
     let mut parts = Parts { file: topology.name.clone(), is_switch, notes: topology.notes.clone(), ..Parts::default() };
+    if link_rate.is_some() && !is_untold {
+        parts.notes.push(UNUSED_LINK_RATE.to_owned());
+    }
     if is_untold && link_rate.is_none() {
         parts.notes.push("ports whose rate is not told have that of their adapter's PCI link; --link-rate sets another".to_owned());
     }
