@@ -62,7 +62,11 @@ pub fn json_schema(known: Known<'_>) -> Json {
         "record": parts.take("record", schema_for!(Record)),
     });
     for engine in known.engines {
-        properties[engine.name()] = parts.take(engine.name(), (engine.section())());
+        let mut section = parts.take(engine.name(), (engine.section())());
+        if section.is_object() {
+            section["description"] = json!(format!("Options of the engine `{}`.", engine.name()));
+        }
+        properties[engine.name()] = section;
     }
     for (section, meaning) in SECTIONS {
         if properties[section].is_object() {
@@ -82,13 +86,11 @@ pub fn json_schema(known: Known<'_>) -> Json {
 }
 
 /// What sections are about, in place of the words about the structure that holds their keys.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 4] = [
     ("router", "The routers: pipeline, buffers, virtual channels, allocators, prediction."),
     ("users", "How several users share the machine: isolation, routing, who is simulated."),
     ("translation", "How the node numbers of users become terminals: in hardware or software, with which tables."),
     ("measure", "What is measured and how long: warm-up, precision, limits, seed."),
-    ("flow", "Options of the engine `flow`."),
-    ("flit", "Options of the engine `flit`."),
 ];
 
 /// Definitions gathered from all structures, each under its structure's name so that none meet.

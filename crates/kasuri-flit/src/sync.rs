@@ -5,7 +5,8 @@ pub(crate) use std::hint::spin_loop;
 pub(crate) use std::sync::Mutex;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub(crate) use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+pub(crate) use std::time::Duration;
+use std::time::Instant;
 
 /// Looks of a thread that keeps its core: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
 pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };

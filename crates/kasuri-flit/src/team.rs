@@ -8,13 +8,12 @@
 //! the leader finds that it waits for far longer than it works, it does all parts itself for a while, and the others stay asleep.
 
 use crate::sync::{
-    AtomicBool, AtomicU32, LOOKS, Mutex, Ordering, POLITE_LOOKS, Stopwatch, Thread, UnsafeCell, offer_core, spin_loop, thread,
+    AtomicBool, AtomicU32, Duration, LOOKS, Mutex, Ordering, POLITE_LOOKS, Stopwatch, Thread, UnsafeCell, offer_core, spin_loop, thread,
 };
 use kasuri_model::engine::Threads;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
-use std::time::Duration;
 
 /// A task: called with the number of the thread.
 type Task<'t> = &'t (dyn Fn(usize) + Sync);

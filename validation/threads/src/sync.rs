@@ -4,7 +4,7 @@ pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop;
 pub(crate) use loom::sync::Mutex;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+pub(crate) use std::time::Duration;
 pub(crate) use thread::Thread;
 
 /// Looks before a thread goes to sleep: each would multiply the orders, and tell nothing new.

@@ -499,12 +499,20 @@ impl Routers {
     }
 }
 
-/// Names that stand more than once get what tells them apart behind them.
+/// Appends a suffix to duplicate names: what differs between them, and a number where that is the same as well.
 fn distinguish<T>(named: &mut [(String, T)], apart: impl Fn(&T) -> String) {
     let mut count: BTreeMap<String, u32> = BTreeMap::new();
     named.iter().for_each(|(name, _)| *count.entry(name.clone()).or_default() += 1);
     for (name, what) in named.iter_mut().filter(|(name, _)| count[name] > 1) {
         *name = format!("{name} ({})", apart(what));
+    }
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for (name, _) in named {
+        let times = seen.entry(name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            *name = format!("{name} #{times}");
+        }
     }
 }
 

@@ -168,6 +168,7 @@ impl<'a> Reader<'a> {
                 self.node(element, &mut list)?;
             }
         }
+        self.distinguish(&mut list);
         for (element, is_directed) in edges {
             let edge = self.edge(element, is_directed)?;
             list.edges.push(edge);
@@ -236,6 +237,25 @@ impl<'a> Reader<'a> {
         match self.nodes.insert(id, node) {
             None => Ok(()),
             Some(_) => Err(self.xml.error(element, format!("a second node `{}`", short(id)))),
+        }
+    }
+
+    /// Appends their ids to names that several nodes have: in GraphML the id identifies a node.
+    fn distinguish(&self, list: &mut EdgeList) {
+        let count = |names: &[String]| {
+            let mut count: BTreeMap<String, u32> = BTreeMap::new();
+            names.iter().for_each(|name| *count.entry(name.clone()).or_default() += 1);
+            count
+        };
+        let (routers, terminals) = (count(&list.routers), count(&list.terminals));
+        for (id, node) in &self.nodes {
+            let (name, count) = match *node {
+                Node::Router(number, _) => (&mut list.routers[number as usize], &routers),
+                Node::Terminal(number) => (&mut list.terminals[number as usize], &terminals),
+            };
+            if count.get(name).is_some_and(|&count| count > 1) {
+                *name = format!("{name} ({id})");
+            }
         }
     }
 
@@ -310,6 +330,17 @@ mod tests {
   </graph>
 </graphml>
 "#;
+
+    /// The id identifies a node, and a name may be that of several.
+    #[test]
+    fn equal_names_are_told_apart_by_the_ids() {
+        let text = TRIANGLE.replace(
+            "<node id=\"a\"/>\n    <node id=\"b\"/>",
+            "<node id=\"a\"><data key=\"d2\">x</data></node><node id=\"b\"><data key=\"d2\">x</data></node>",
+        );
+        let text = text.replace("  <graph ", "  <key id=\"d2\" for=\"node\" attr.name=\"name\" attr.type=\"string\"/>\n  <graph ");
+        assert_eq!(read("g", text.as_bytes()).unwrap().routers, ["x (a)", "x (b)"]);
+    }
 
     #[test]
     fn graphs_of_others_are_read() {

@@ -3,7 +3,8 @@
 //!
 //! Source: SimAI cef83f9dd, `astra-sim-alibabacloud/inputs/topo` (its generator), astra-sim's ns-3 front end, and ns3-datacenter b3ee6bf75,
 //! `examples/PowerTCP` and `examples/Reverie`. ns-3 begins with `nodes switches links`; in ns3-datacenter with `nodes switches tors links`,
-//! or with the rates of two kinds of links behind these; SimAI with `nodes gpus_per_server nvswitches switches links gputype`. Then the
+//! or with the rates of two kinds of links behind these; SimAI with `nodes gpus_per_server nvswitches switches links gputype`, to which
+//! ns3-msccl 34b808587 (`examples/allstack`) adds `gpus_per_node`. Then the
 //! numbers of the switches (those of SimAI's NVSwitches first); then `source destination rate delay error` for each link. Words are
 //! separated by white space, line ends mean nothing, and what stands behind the last link is not read. Rates without unit are bit/s and
 //! delays without unit seconds, as ns-3's `DataRate` and `Time` have them.
@@ -117,6 +118,8 @@ enum Form {
     TorsAndRates,
     /// `nodes gpus_per_server nvswitches switches links gputype`
     SimAi,
+    /// The same with `gpus_per_node` behind it, as ns3-msccl has it.
+    SimAiOfNodes,
 }
 
 impl Form {
@@ -125,14 +128,19 @@ impl Form {
             Self::Plain => 3,
             Self::Tors => 4,
             Self::TorsAndRates | Self::SimAi => 6,
+            Self::SimAiOfNodes => 7,
         }
+    }
+
+    fn is_simai(self) -> bool {
+        matches!(self, Self::SimAi | Self::SimAiOfNodes)
     }
 
     /// The form in which the words are a topology: where several fit, that of which the first line has all words. `first_line` is how many
     /// words it has. A file that is none of them is read in the form that its first line has, so that the error names what does not fit.
     fn of(words: &[&str], first_line: usize) -> Self {
         if words.get(5).is_some_and(|word| word.starts_with(char::is_alphabetic)) {
-            return Self::SimAi;
+            return if first_line == Self::SimAiOfNodes.words() { Self::SimAiOfNodes } else { Self::SimAi };
         }
         let forms = [Self::Plain, Self::Tors, Self::TorsAndRates];
         let fitting: Vec<Self> = forms.into_iter().filter(|form| form.fits(words)).collect();
@@ -143,7 +151,7 @@ impl Form {
     /// Where the first link begins, if the words say how many switches there are.
     fn first_link(self, words: &[&str]) -> Option<usize> {
         let number = |place: usize| words.get(place)?.parse::<u32>().ok().filter(|&number| number <= MAX_NODES);
-        let switches = if self == Self::SimAi { number(2)? + number(3)? } else { number(1)? };
+        let switches = if self.is_simai() { number(2)? + number(3)? } else { number(1)? };
         Some(self.words() + switches as usize)
     }
 
@@ -167,7 +175,7 @@ pub fn is_topology(bytes: &[u8]) -> bool {
     }
     let text = |word| std::str::from_utf8(word).unwrap_or_default();
     let first: Vec<&str> = words().take(MAX_NODES as usize).map(text).collect();
-    [Form::Plain, Form::Tors, Form::TorsAndRates, Form::SimAi].into_iter().any(|form| form.fits(&first))
+    [Form::Plain, Form::Tors, Form::TorsAndRates, Form::SimAi, Form::SimAiOfNodes].into_iter().any(|form| form.fits(&first))
         || words().skip(3).find(|word| !is_number(word) && word[0].is_ascii_digit()).is_some_and(|word| word.ends_with(b"bps"))
 }
 
@@ -224,7 +232,7 @@ impl<'a> Words<'a> {
 
     fn topology(&mut self) -> Result<Topology, FormatError> {
         let form = self.form();
-        let is_simai = form == Form::SimAi;
+        let is_simai = form.is_simai();
         let nodes = self.number("the number of nodes", 1, MAX_NODES)?;
         let gpus_per_server = if is_simai { Some(self.number("GPUs of a server", 1, MAX_NODES)?) } else { None };
         let nvswitches = if is_simai { self.number("the number of NVSwitches", 0, nodes)? } else { 0 };
@@ -235,6 +243,10 @@ impl<'a> Words<'a> {
         let links = self.number("the number of links", 0, MAX_LINKS)?;
         match form {
             Form::SimAi => drop(self.take("the kind of GPU")?),
+            Form::SimAiOfNodes => {
+                self.take("the kind of GPU")?;
+                self.number("GPUs of a node", 1, MAX_NODES)?;
+            }
             Form::TorsAndRates => {
                 self.quantity("the rate of links to servers", rate, "400Gbps")?;
                 self.quantity("the rate of links to spines", rate, "400Gbps")?;
@@ -338,6 +350,18 @@ mod tests {
         assert_eq!((found.links.len(), found.notes), (2, vec![note.to_owned()]));
         let more = parse("t", text.replacen("3 1 2", "3 1 1", 1).as_bytes()).unwrap();
         assert!(more.notes[0].ends_with("if these are links, too, their number is wrong"), "{:?}", more.notes);
+    }
+
+    #[test]
+    fn the_header_of_ns3_msccl_has_one_word_more() {
+        let links = "0 3 200Gbps 0.0005ms 0\n1 3 200Gbps 0.0005ms 0\n2 3 200Gbps 0.0005ms 0\n";
+        for header in ["4 1 0 1 3 X000 1\n3\n", "4 1 0 1 3 X000\n3\n"] {
+            let text = format!("{header}{links}");
+            assert!(is_topology(text.as_bytes()), "{header:?}");
+            let found = parse("t", text.as_bytes()).unwrap();
+            assert_eq!(found.nodes, [Kind::Gpu, Kind::Gpu, Kind::Gpu, Kind::Switch], "{header:?}");
+            assert_eq!(found.links.len(), 3, "{header:?}");
+        }
     }
 
     /// The headers of ns3-datacenter, however lines are broken, and the units of ns-3's `DataRate` and `Time`.

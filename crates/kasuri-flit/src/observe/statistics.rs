@@ -83,7 +83,7 @@ pub(crate) struct Balance {
     pub(crate) flits_in_flight: i64,
 }
 
-/// All counters of a tile.
+/// All counters of a tile. Many fields, because each counts another thing that a row shows.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
     /// Are flits counted as delivered with the tail of their packet? They are where links fail during the run: until then nobody knows whether a
