@@ -182,6 +182,7 @@ verify-astra: build
 verify-readers: build
 	$(call say,reading the files of other programs as they are ($(or $(REFERENCE),the extracts in tests/data)))
 	@$(PY) validation/readers/compare.py --kasuri $(KASURI) $(if $(REFERENCE),--reference $(REFERENCE))
+	@$(if $(REPOSITORIES),$(PY) -W ignore validation/readers/campaign.py --kasuri $(KASURI) --repositories $(REPOSITORIES) --clone)
 
 verify-uec: build
 	$(call say,comparing with UEC htsim ($(or $(REFERENCE),the extract in tests/data)))
