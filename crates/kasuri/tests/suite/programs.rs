@@ -141,7 +141,7 @@ fn what_a_trace_says_in_vain_is_told() {
     let document = Document::parse_for(*KNOWN, "test.toml", &text).unwrap();
     let summary = plan::run(&document, &files, &RunOptions::default()).unwrap();
     let left_out = summary.rows[0].get("not_modelled").to_string();
-    for wanted in ["`pp_comm` of the table's header", "the key `colour` of the system file"] {
+    for wanted in ["`pp_comm 4096` of the table's header", "the key `colour` of the system file"] {
         assert!(left_out.contains(wanted), "{left_out}");
     }
 }
