@@ -29,7 +29,7 @@ TABLE = Path(__file__).resolve().with_name("results.csv")
 FIELDS = ("seed", "kind", "engine", "status", "cycles", "flit_hops", "packet_latency_mean", "digest")
 
 #: Columns that tell of the machine and of the program, not of the network.
-ASIDE = ("key", "kasuri_version", "schema_version", "wall_seconds", "cpu_seconds", "peak_memory_mib", "hint", "message")
+ASIDE = ("key", "kasuri_version", "kasuri_commit", "schema_version", "wall_seconds", "cpu_seconds", "peak_memory_mib", "hint", "message")
 
 #: Columns that came after the results were kept: they count where they hold something.
 LATER = (
@@ -39,6 +39,7 @@ LATER = (
     *("user_switches", "user_switch_cycles_mean"),
     *(f"packets_{what}" for what in ("sent", "arrived", "dropped", "lost", "resent", "late")),
     *("pause_frames", "queue_flits_max", "terminal_ports"),
+    *("routing_bound", "packet_latency_mean_until_stop"),
 )
 
 #: The same of what is told of each user.
