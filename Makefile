@@ -139,7 +139,8 @@ verify-interruptions: build $(VENV)/.test
 	@$(PY) validation/campaigns/interruptions.py --kasuri $(KASURI) --threads 2 --count 40 --first 1001
 
 verify-sameness: build
-	$(call say,500 drawn experiments against their kept results: whole, in three tiles, on two threads)
+	$(call say,3700 experiments; refusals; commands and instructions against what is kept; in three tiles; on two threads)
+	@command -v valgrind >/dev/null || tools/debian-packages.sh valgrind
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI)
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI) --tiles 3
 	@$(PY) validation/sameness/compare.py --kasuri $(KASURI) --threads 2
