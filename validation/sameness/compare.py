@@ -142,7 +142,7 @@ class Experiments:
 
     def compare(self) -> int:
         """Compare with the tables. Tiles and threads are no part of a refusal."""
-        kept = read("results.csv")
+        kept = read("results.csv")[:: self.options.every]
         if "avx512f" not in Path("/proc/cpuinfo").read_text():
             print("no AVX-512 here: rows of that layout are left out")
             kept = [row for row in kept if "avx512" not in row["name"]]
@@ -150,7 +150,7 @@ class Experiments:
         number = differences("results", kept, found)
         if self.options.tiles or self.options.threads > 1:
             return number
-        kept = read("refusals.csv")
+        kept = read("refusals.csv")[:: self.options.every]
         refused = zip(kept, self.answers(row["name"] for row in kept), strict=True)
         return number + differences(
             "refusals", kept, ({"name": row["name"], "text": answer} if isinstance(answer, str) else None for row, answer in refused)
@@ -214,6 +214,7 @@ def main() -> int:
     parser.add_argument("--kasuri", type=trial.command, default=str(strata.ROOT / ".venv/bin/kasuri"), help="the command")
     parser.add_argument("--store", action="store_true", help="write the tables instead of comparing with them")
     parser.add_argument("--only", choices=PARTS, action="append", help="these parts alone (default: all)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth experiment alone")
     parser.add_argument("--tiles", type=int, help="cut the network of the flit engine into this many tiles, which changes no result")
     parser.add_argument("--threads", type=int, default=1, help="run each on this many threads, which changes no result either")
     parser.add_argument(
