@@ -16,7 +16,7 @@ use super::{Known, shape, trace, traffic};
 use crate::format::text::text_of;
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
-use crate::topology::file::File;
+use crate::topology::file::{File, NeededUnits};
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass};
 use kasuri_network::fields::fields_of;
@@ -475,38 +475,42 @@ fn build_network(context: Context<'_>, files: &dyn Files) -> Result<Network, Con
         Some(inner) => section.parse_around(entry, inner, "topology")?,
         None => section.parse(entry, "topology")?,
     };
-    let build = BuildContext { channels: &channels, files, structure_seed: 0 };
-    if let Some(path) = section.table.get("path").and_then(Value::as_str).filter(|_| entry.name == File::NAME) {
-        check_rates(&section, &File { path: path.to_owned() }, &build, units)?;
-    }
-    topology.build(&build).map_err(|error| match error {
+    let built = if entry.name == File::NAME {
+        let file: File = section.structure()?;
+        file.content(files).and_then(|content| {
+            let needed = content.needed_units(&channels);
+            Ok((content.build(&channels)?, needed))
+        })
+    } else {
+        topology.build(&BuildContext { channels: &channels, files, structure_seed: 0 }).map(|network| (network, None))
+    };
+    let (network, needed) = built.map_err(|error| match error {
         NetworkError::Parameter { key, problem } => section.error(told_as(section.table, &key), problem),
         other => section.error("topology", other.to_string()),
-    })
+    })?;
+    needed.map_or(Ok(()), |needed| check_rates(&section, &needed, units))?;
+    Ok(network)
 }
 
-/// Refuses a length of a cycle, or of a flit, with which the links of a file would not have the rates, or latencies, that the file tells.
-fn check_rates(section: &Section<'_>, file: &File, build: &BuildContext<'_>, units: Units) -> Result<(), ConfigError> {
+/// Refuses a cycle or flit length at which the links would not have the rates or latencies of the network's file.
+fn check_rates(section: &Section<'_>, needed: &NeededUnits, units: Units) -> Result<(), ConfigError> {
     let (Some(flit_bytes), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else { return Ok(()) };
-    let Some(asked) = file.asked(build) else { return Ok(()) };
-    let path = &file.path;
-    let given = f64::from(flit_bytes) * 8.0 / cycle_ns;
-    let is_written = |key: &&str| section.table.contains_key(*key);
-    if (given / asked.gbit_per_second - 1.0).abs() > RATE_TOLERANCE {
+    let path = section.table.get("path").and_then(Value::as_str).unwrap_or_default();
+    let (given, wanted) = (f64::from(flit_bytes) * 8.0 / cycle_ns, needed.gbit_per_second);
+    let ratio = given / wanted;
+    if (ratio - 1.0).abs() > RATE_TOLERANCE {
+        let is_written = |key: &&str| section.table.contains_key(*key);
         let key = ["channel_gbit_per_second", "rate", "cycle_ns"].into_iter().find(is_written).unwrap_or("path");
         let problem = format!(
-            "gives a channel of one cycle a flit {given} Gbit/s, and `{path}` tells the rates of its links, with which it is {}: all links \
-             would be {:.4} times as fast as it says; set channel_gbit_per_second = {}",
-            asked.gbit_per_second,
-            given / asked.gbit_per_second,
-            asked.gbit_per_second,
+            "gives a channel of one cycle a flit {given} Gbit/s; with the rates of the links in `{path}` it is {wanted}: all links would be \
+             {ratio:.4} times as fast as in the file; set channel_gbit_per_second = {wanted}"
         );
         return Err(section.error(key, problem));
     }
-    match asked.flit_bytes {
+    match needed.flit_bytes {
         Some(bytes) if bytes != flit_bytes => {
             let problem =
-                format!("is {flit_bytes}, and `{path}` has latencies in cycles of flits of {bytes} bytes: set flit_bytes = {bytes}");
+                format!("is {flit_bytes}, and the latencies in `{path}` are cycles of flits of {bytes} bytes: set flit_bytes = {bytes}");
             Err(section.error("flit_bytes", problem))
         }
         _ => Ok(()),

@@ -1,11 +1,13 @@
 //! Any network from a file.
 
 use crate::fabric::{Details, FileKind};
+use crate::format::edge_list::{self, EdgeList};
 use crate::format::recognise::{self, Form};
-use crate::format::{FormatError, edge_list, graphml, network_json, uec};
+use crate::format::{FormatError, graphml, network_json, uec};
 use kasuri_network::network::{Network, NetworkError};
 use kasuri_network::registry::Member;
-use kasuri_network::topology::{BuildContext, Topology};
+use kasuri_network::topology::{BuildContext, ChannelParameters, Files, Topology};
+use kasuri_workload::ethernet::fabric::Fabric;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,68 +31,89 @@ impl Member for File {
     const EXAMPLE: &'static str = "path = \"network.txt\"";
 }
 
-/// What the rates and latencies of a file ask of `[network]`.
-pub(crate) struct Asked {
+/// The content of a file.
+pub(crate) enum Content {
+    /// A network in JSON, and its description as a fabric.
+    Network(Network, Option<Details>),
+    /// An edge list or GraphML.
+    List(EdgeList),
+    /// A fabric of UEC htsim.
+    Uec(Fabric),
+}
+
+/// The values that `[network]` needs so that the links have the rates and latencies of the file.
+pub(crate) struct NeededUnits {
     /// Gbit/s of a channel of one cycle a flit.
     pub(crate) gbit_per_second: f64,
     /// Bytes of a flit, where latencies are cycles of such flits.
     pub(crate) flit_bytes: Option<u32>,
 }
 
-/// The part of a network's file that says its rates.
-#[derive(Deserialize)]
-struct OfFabric {
-    #[serde(default)]
-    fabric: Option<Details>,
-}
+const NETWORK: Form = Form::Fabric(FileKind::Network);
+const GRAPH_ML: Form = Form::Fabric(FileKind::GraphMl);
+const EDGE_LIST: Form = Form::Fabric(FileKind::EdgeList);
 
 impl File {
-    /// What rates this file's links have, if it tells them: with others they would all be scaled. `None` too where it cannot be read.
-    pub(crate) fn asked(&self, context: &BuildContext<'_>) -> Option<Asked> {
-        let bytes = context.files.read(&self.path).ok()?;
-        if self.path.ends_with(".json") {
-            let details = serde_json::from_slice::<OfFabric>(&bytes).ok()?.fabric?;
-            let asked = Asked { gbit_per_second: details.channel_gbit_per_second, flit_bytes: details.latency_flit_bytes };
-            return (asked.gbit_per_second > 0.0).then_some(asked);
-        }
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It cannot be read, or its reader refuses it.
+    pub(crate) fn content(&self, files: &dyn Files) -> Result<Content, NetworkError> {
+        let bytes = files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
+        let wrong = |expected: Form| {
+            let (path, bytes) = (&self.path, &bytes);
+            move |error: FormatError| NetworkError::parameter("path", recognise::explain(path, bytes, &[expected], error.to_string()))
+        };
         if self.path.ends_with(".topo") {
-            return None;
+            return Ok(Content::Uec(uec::fabric(&self.path, &bytes).map_err(wrong(Form::UecFabric))?));
         }
-        let rates = edge_list::parse(&self.path, &bytes).ok()?.rates()?;
-        let gbit_per_second = rates.gbit_per_second * f64::from(context.channels.link(0).period);
-        Some(Asked { gbit_per_second, flit_bytes: None })
+        let form = recognise::recognise(&bytes);
+        if self.path.ends_with(".json") || form == Some(NETWORK) {
+            let (network, details) = network_json::parse_fabric(&self.path, &bytes).map_err(wrong(NETWORK))?;
+            return Ok(Content::Network(network, details));
+        }
+        let list = match form {
+            Some(GRAPH_ML) => graphml::read(&self.path, &bytes).map_err(wrong(GRAPH_ML)),
+            _ => edge_list::parse(&self.path, &bytes).map_err(wrong(EDGE_LIST)),
+        };
+        Ok(Content::List(list?))
+    }
+}
+
+impl Content {
+    /// The units that the file needs; `None` if it gives no rates.
+    pub(crate) fn needed_units(&self, channels: &ChannelParameters) -> Option<NeededUnits> {
+        match self {
+            Self::Network(_, details) => {
+                let Details { channel_gbit_per_second, latency_flit_bytes, .. } = *details.as_ref()?;
+                let needed = NeededUnits { gbit_per_second: channel_gbit_per_second, flit_bytes: latency_flit_bytes };
+                (channel_gbit_per_second > 0.0).then_some(needed)
+            }
+            Self::List(list) => {
+                let gbit_per_second = list.rates()?.gbit_per_second * f64::from(channels.link(0).period);
+                Some(NeededUnits { gbit_per_second, flit_bytes: None })
+            }
+            Self::Uec(_) => None,
+        }
+    }
+
+    /// The network.
+    ///
+    /// # Errors
+    /// The content is not a network.
+    pub(crate) fn build(self, channels: &ChannelParameters) -> Result<Network, NetworkError> {
+        channels.check(1)?;
+        let (channel, terminal) = (channels.link(0), channels.terminal_link());
+        match self {
+            Self::Network(network, _) => Ok(network),
+            Self::List(list) => list.network(channel, terminal),
+            Self::Uec(fabric) => uec::network(&fabric, channel, terminal),
+        }
     }
 }
 
 impl Topology for File {
     fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
-        context.channels.check(1)?;
-        let bytes = context.files.read(&self.path).map_err(|problem| NetworkError::parameter("path", problem))?;
-        self.network(&bytes, context)
+        self.content(context.files)?.build(context.channels)
     }
 }
-
-impl File {
-    fn network(&self, bytes: &[u8], context: &BuildContext<'_>) -> Result<Network, NetworkError> {
-        let wrong = |expected: Form| {
-            move |error: FormatError| NetworkError::parameter("path", recognise::explain(&self.path, bytes, &[expected], error.to_string()))
-        };
-        let (channel, terminal) = (context.channels.link(0), context.channels.terminal_link());
-        if self.path.ends_with(".topo") {
-            return uec::network(&uec::fabric(&self.path, bytes).map_err(wrong(Form::UecFabric))?, channel, terminal);
-        }
-        let form = recognise::recognise(bytes);
-        if self.path.ends_with(".json") || form == Some(NETWORK) {
-            return network_json::parse(&self.path, bytes).map_err(wrong(NETWORK));
-        }
-        let list = match form {
-            Some(GRAPH_ML) => graphml::read(&self.path, bytes).map_err(wrong(GRAPH_ML)),
-            _ => edge_list::parse(&self.path, bytes).map_err(wrong(EDGE_LIST)),
-        };
-        list?.network(channel, terminal)
-    }
-}
-
-const NETWORK: Form = Form::Fabric(FileKind::Network);
-const GRAPH_ML: Form = Form::Fabric(FileKind::GraphMl);
-const EDGE_LIST: Form = Form::Fabric(FileKind::EdgeList);

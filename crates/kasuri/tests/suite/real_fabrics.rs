@@ -264,10 +264,10 @@ fn rates_of_a_file_are_not_scaled_in_silence() {
         {
             let (status, error) = check(path, wrong);
             assert_eq!(status, Some(2), "{path} {wrong}");
-            assert!(error.contains("all links would be 4.0000 times as fast as it says; set channel_gbit_per_second = 100"), "{error}");
+            assert!(error.contains("all links would be 4.0000 times as fast as in the file; set channel_gbit_per_second = 100"), "{error}");
         }
     }
     // Latencies are cycles of flits of 64 bytes.
     let (status, error) = check("f.json", "flit_bytes = 32\nchannel_gbit_per_second = 100");
-    assert!(status == Some(2) && error.contains("latencies in cycles of flits of 64 bytes: set flit_bytes = 64"), "{error}");
+    assert!(status == Some(2) && error.contains("the latencies in `f.json` are cycles of flits of 64 bytes: set flit_bytes = 64"), "{error}");
 }
