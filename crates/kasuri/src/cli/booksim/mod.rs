@@ -33,7 +33,8 @@ pub(super) struct BookSim {
 
 impl BookSim {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let configuration = self.read()?;
+        let texts = self.texts()?;
+        let configuration = self.configuration(&texts, true)?;
         let rules = if self.booksim_rules { Rules::BookSim } else { Rules::Kasuri };
         let mut translation = configuration.translate(rules)?;
         for note in &translation.notes {
@@ -48,9 +49,10 @@ impl BookSim {
         }
         let table = translation.table.clone();
         let mut document = Document::from_table_for(*KNOWN, &name, translation.table)?;
-        let own = self.read_files().ok().and_then(|own| own.translate(rules).ok()).map(|own| own.table).unwrap_or_default();
-        changed_keys("", &own, &table).iter().for_each(|key| document.note_set(key));
-        let text = Texts { input: text, origin: Some(self.files_text()?), joins: false };
+        let of_files = self.configuration(&texts, false)?.translate(rules).map(|translation| translation.table).unwrap_or_default();
+        changed_keys("", &of_files, &table).iter().for_each(|key| document.note_set(key));
+        // Runs with other settings of the same files share a table.
+        let text = Texts { input: text, origin: Some(texts.concat()), joins: false };
         if self.as_booksim {
             summary::check(translation.classes)?;
             let summary = self.running.compute(&document, &FolderFiles::new(""), &name, text, None)?;
@@ -61,34 +63,27 @@ impl BookSim {
         self.running.run(&document, &FolderFiles::new(""), &name, text, None, out)
     }
 
-    fn read(&self) -> Result<Configuration, Failure> {
-        Self::read_all(self.inputs.iter())
-    }
-
-    /// Only the files, without the single settings.
-    fn read_files(&self) -> Result<Configuration, Failure> {
-        Self::read_all(self.files())
-    }
-
     fn files(&self) -> impl Iterator<Item = &String> {
         self.inputs.iter().filter(|input| !input.contains('='))
     }
 
-    /// The texts of the files, which experiments with other settings have in common.
-    fn files_text(&self) -> Result<String, Failure> {
-        self.files().map(|file| Ok(read_text(Path::new(file), IS_TEXT)?)).collect()
+    /// The texts of the files.
+    fn texts(&self) -> Result<Vec<String>, Failure> {
+        self.files().map(|file| Ok(read_text(Path::new(file), "a BookSim configuration is text")?)).collect()
     }
 
-    fn read_all<'a>(inputs: impl Iterator<Item = &'a String>) -> Result<Configuration, Failure> {
+    /// The configuration of the files with these texts, with or without the settings that were given one by one.
+    fn configuration(&self, texts: &[String], with_settings: bool) -> Result<Configuration, Failure> {
         let mut configuration = Configuration::default();
-        for input in inputs {
+        let mut texts = texts.iter();
+        for input in &self.inputs {
             if input.contains('=') {
-                configuration.assign(input)?;
-            } else {
-                let text = read_text(Path::new(input), IS_TEXT)?;
-                configuration
-                    .read(input, &text)
-                    .map_err(|error| Failure::Input(recognise::explain(input, text.as_bytes(), &[Form::BookSim], error.to_string())))?;
+                if with_settings {
+                    configuration.assign(input)?;
+                }
+            } else if let Some(text) = texts.next() {
+                let explain = |error: BookSimError| recognise::explain(input, text.as_bytes(), &[Form::BookSim], error.to_string());
+                configuration.read(input, text).map_err(|error| Failure::Input(explain(error)))?;
             }
         }
         configuration.place_files(|path| Path::new(path).exists());
@@ -102,15 +97,12 @@ impl BookSim {
     }
 }
 
-/// What a file should be, where it is no text.
-const IS_TEXT: &str = "a BookSim configuration is text";
-
-/// The keys whose values differ from those of another table or are not in it, as dotted paths; the keys of tables that both have, one by one.
-fn changed_keys(path: &str, own: &Table, table: &Table) -> Vec<String> {
+/// The dotted paths of the keys of `table` that `base` does not have, or has with another value.
+fn changed_keys(path: &str, base: &Table, table: &Table) -> Vec<String> {
     let mut keys = Vec::new();
     for (name, value) in table {
         let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        match (own.get(name), value) {
+        match (base.get(name), value) {
             (Some(known), value) if known == value => {}
             (Some(Value::Table(known)), Value::Table(table)) => keys.extend(changed_keys(&key, known, table)),
             _ => keys.push(key),
