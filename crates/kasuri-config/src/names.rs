@@ -1,5 +1,6 @@
-//! Wording of the messages about names: the nearest known name, and the list of all.
+//! Names: messages about unknown ones with the nearest known name, and suffixes for duplicate ones.
 
+use std::collections::BTreeMap;
 use toml::Value;
 
 /// Keys that have another name since the last release: before and now.
@@ -59,6 +60,23 @@ pub fn printable(text: &str) -> String {
         }
     }
     short
+}
+
+/// Appends a suffix to duplicate names: what differs between them, and a number where that is the same as well.
+pub(crate) fn distinguish<T>(named: &mut [(String, T)], difference: impl Fn(&T) -> String) {
+    let mut count: BTreeMap<String, u32> = BTreeMap::new();
+    named.iter().for_each(|(name, _)| *count.entry(name.clone()).or_default() += 1);
+    for (name, what) in named.iter_mut().filter(|(name, _)| count[name] > 1) {
+        *name = format!("{name} ({})", difference(what));
+    }
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for (name, _) in named {
+        let times = seen.entry(name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            *name = format!("{name} #{times}");
+        }
+    }
 }
 
 /// Names longer than this are no misspelt ones: to compare them takes time that grows with their square.

@@ -27,6 +27,7 @@ pub use slurm::ForSlurm;
 use crate::format::recognise::{self, Form};
 use crate::format::text::{NotText, decode, without_mark};
 use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels, tool_messages};
+use crate::names::distinguish;
 use addresses::Addresses;
 use discovery::{CableEnds, Discovery, Kind};
 use hosts::Hosts;
@@ -239,23 +240,7 @@ pub fn import(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fabr
 }
 
 fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, FabricError> {
-    let mut kinds = Vec::new();
-    for (name, bytes) in files {
-        if let Err(problem @ (NotText::Encoding { .. } | NotText::Gzipped)) = decode(bytes) {
-            return Err(FormatError::new(name, 1, problem.to_string()).into());
-        }
-        kinds.push(kind_of(bytes).ok_or_else(|| {
-            if let Some(form) = recognise::recognise(bytes) {
-                return FabricError::Files(form.say(name));
-            }
-            FabricError::Files(format!(
-                "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
-                 (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor \
-                 one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
-            ))
-        })?);
-    }
-    let of = |wanted: &[FileKind]| (0..files.len()).filter(|&place| wanted.contains(&kinds[place])).collect::<Vec<usize>>();
+    let kinds = files.iter().map(|(name, bytes)| known_kind(name, bytes)).collect::<Result<Vec<FileKind>, FabricError>>()?;
     let is_found = |kind: FileKind| kind.is_whole() || matches!(kind, FileKind::Discovery | FileKind::Ports);
     let found: Vec<usize> = (0..files.len()).filter(|&place| is_found(kinds[place])).collect();
     let &[place] = found.as_slice() else {
@@ -263,61 +248,68 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
         let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(FabricError::Files(format!("a fabric has one file of ibnetdiscover, or one that says all of it; found: {found}")));
     };
-    let (name, bytes) = &files[place];
-    check_options(kinds[place], name, &options)?;
-    if kinds[place].is_whole() {
-        return match (0..files.len()).find(|&other| other != place) {
-            None => whole(kinds[place], name, bytes, &options).map(|mut fabric| {
-                let unused = [unused_joins(kinds[place], &options), unused_link_rate(kinds[place], &options)];
-                fabric.details.notes.extend(unused.into_iter().flatten());
-                fabric
-            }),
-            Some(other) => {
-                let other = &files[other].0;
-                Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")))
-            }
+    let (kind, (name, bytes)) = (kinds[place], &files[place]);
+    check_options(kind, name, &options)?;
+    let mut fabric = if kind.is_whole() {
+        if let Some(other) = (0..files.len()).find(|&other| other != place) {
+            let other = &files[other].0;
+            return Err(FabricError::Files(format!("{name} is a whole fabric; {other} cannot be added to it: import the dumps together")));
+        }
+        whole(kind, name, bytes, &options)?
+    } else {
+        let discovery = match kind {
+            FileKind::Ports => ibnetdiscover_ports::parse(name, bytes)?,
+            _ => ibnetdiscover::parse(name, bytes)?,
         };
-    }
-    let discovery = match kinds[place] {
-        FileKind::Ports => ibnetdiscover_ports::parse(name, bytes)?,
-        _ => ibnetdiscover::parse(name, bytes)?,
+        let files_of =
+            |wanted: FileKind| files.iter().zip(&kinds).filter(|(_, kind)| **kind == wanted).map(|(file, _)| file).collect::<Vec<_>>();
+        let mut plan = Plan::of(&discovery, options)?;
+        if let Some(tables) = plan.tables(&files_of(FileKind::Tables), &files_of(FileKind::Lanes), &files_of(FileKind::Levels))? {
+            plan.builder.set_tables(tables);
+        }
+        let network = plan.builder.finish().map_err(|problem| FabricError::Network { name: name.clone(), problem })?;
+        Fabric { network, details: plan.details }
     };
-    let files_of = |kind: FileKind| of(&[kind]).into_iter().map(|place| &files[place]).collect::<Vec<_>>();
-    let mut plan = Plan::of(&discovery, options)?;
-    let unused = [unused_joins(kinds[place], &options), unused_link_rate(kinds[place], &options)];
-    plan.details.notes.extend(unused.into_iter().flatten());
-    let tables = plan.tables(&files_of(FileKind::Tables), &files_of(FileKind::Lanes), &files_of(FileKind::Levels))?;
-    if let Some(tables) = tables {
-        plan.builder.set_tables(tables);
+    fabric.details.notes.extend(unused_options(kind, &options).map(str::to_owned));
+    Ok(fabric)
+}
+
+/// The kind of a file.
+///
+/// # Errors
+/// It is none of those that are read; with what it is instead, where that is known.
+fn known_kind(name: &str, bytes: &[u8]) -> Result<FileKind, FabricError> {
+    if let Some(kind) = kind_of(bytes) {
+        return Ok(kind);
     }
-    let network = plan.builder.finish().map_err(|problem| FabricError::Network { name: name.clone(), problem })?;
-    Ok(Fabric { network, details: plan.details })
-}
-
-/// The error of an option that a file has no use for.
-fn surplus(name: &str, option: &str, reason: &str) -> FabricError {
-    FabricError::Files(format!("{option}: {name}: {reason}; leave the option out"))
-}
-
-/// The sentence about joins where a file has no links whose chips are open.
-fn unused_joins(kind: FileKind, options: &Options<'_>) -> Option<String> {
-    let has_open_links = matches!(kind, FileKind::MeshGraph | FileKind::MeshGraphYaml);
-    let is_unused = !options.joins.is_empty() && !has_open_links;
-    is_unused.then(|| "--join is not used: only mesh graph descriptors have links whose chips are open".to_owned())
+    if let Err(problem @ (NotText::Encoding { .. } | NotText::Gzipped)) = decode(bytes) {
+        return Err(FormatError::new(name, 1, problem.to_string()).into());
+    }
+    let problem = || {
+        format!(
+            "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
+             (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor \
+             one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
+        )
+    };
+    Err(FabricError::Files(recognise::recognise(bytes).map_or_else(problem, |form| form.say(name))))
 }
 
 /// The note on a rate for links without one, where the file gives the rates of all links.
 const UNUSED_LINK_RATE: &str = "--link-rate is not used: the file gives the rates of all its links";
 
-/// The same, of files that always do.
-fn unused_link_rate(kind: FileKind, options: &Options<'_>) -> Option<String> {
+/// Notes on options that have no effect on any file of this kind.
+fn unused_options(kind: FileKind, options: &Options<'_>) -> impl Iterator<Item = &'static str> {
+    let has_open_links = matches!(kind, FileKind::MeshGraph | FileKind::MeshGraphYaml);
     let has_rates = matches!(kind, FileKind::Discovery | FileKind::Ports | FileKind::Ns3 | FileKind::Network);
-    (options.link_rate.is_some() && has_rates).then(|| UNUSED_LINK_RATE.to_owned())
+    let joins = (!options.joins.is_empty() && !has_open_links)
+        .then_some("--join is not used: only mesh graph descriptors have links between chips that they do not name");
+    joins.into_iter().chain((options.link_rate.is_some() && has_rates).then_some(UNUSED_LINK_RATE))
 }
 
-/// Refuses options of which nothing in a file of this kind would take notice.
+/// Refuses options that have no meaning for a file of this kind.
 fn check_options(kind: FileKind, name: &str, options: &Options<'_>) -> Result<(), FabricError> {
-    let refuse = |option: &str, reason: &str| Err(surplus(name, option, reason));
+    let refuse = |option: &str, reason: &str| Err(FabricError::Files(format!("{option}: {name}: {reason}; leave the option out")));
     if !kind.is_whole() {
         return Ok(());
     }
@@ -496,23 +488,6 @@ impl Routers {
 
     fn number(&self, node: u32) -> RouterId {
         RouterId(self.number_of[&node])
-    }
-}
-
-/// Appends a suffix to duplicate names: what differs between them, and a number where that is the same as well.
-fn distinguish<T>(named: &mut [(String, T)], apart: impl Fn(&T) -> String) {
-    let mut count: BTreeMap<String, u32> = BTreeMap::new();
-    named.iter().for_each(|(name, _)| *count.entry(name.clone()).or_default() += 1);
-    for (name, what) in named.iter_mut().filter(|(name, _)| count[name] > 1) {
-        *name = format!("{name} ({})", apart(what));
-    }
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    for (name, _) in named {
-        let times = seen.entry(name.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            *name = format!("{name} #{times}");
-        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::parts::{LinkPart, Parts, TerminalPart};
 use super::rate::Speed;
-use super::{Fabric, FabricError, UNUSED_LINK_RATE, distinguish};
+use super::{Fabric, FabricError, UNUSED_LINK_RATE};
 use crate::format::nccl::{Device, Kind, Topology};
+use crate::names::distinguish;
 
 /// The fabric of a node, or of several whose GPUs have NVLinks to one switch. GPUs can send on all their links at once. `link_rate` is that
 /// of ports of adapters of which the file tells none.

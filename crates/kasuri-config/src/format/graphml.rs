@@ -5,6 +5,7 @@ use super::edge_list::{Edge, EdgeList, Node};
 use super::xml::{self, Xml};
 use super::{FormatError, short};
 use crate::fabric::Speed;
+use crate::names::distinguish;
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::network::{Endpoint, MAX_CHANNEL_CYCLES, MAX_PORTS, Names, Network};
 use roxmltree::Node as Element;
@@ -242,20 +243,17 @@ impl<'a> Reader<'a> {
 
     /// Appends their ids to names that several nodes have: in GraphML the id identifies a node.
     fn distinguish(&self, list: &mut EdgeList) {
-        let count = |names: &[String]| {
-            let mut count: BTreeMap<String, u32> = BTreeMap::new();
-            names.iter().for_each(|name| *count.entry(name.clone()).or_default() += 1);
-            count
-        };
-        let (routers, terminals) = (count(&list.routers), count(&list.terminals));
-        for (id, node) in &self.nodes {
-            let (name, count) = match *node {
-                Node::Router(number, _) => (&mut list.routers[number as usize], &routers),
-                Node::Terminal(number) => (&mut list.terminals[number as usize], &terminals),
-            };
-            if count.get(name).is_some_and(|&count| count > 1) {
-                *name = format!("{name} ({id})");
+        let mut ids = [vec![""; list.routers.len()], vec![""; list.terminals.len()]];
+        for (&id, node) in &self.nodes {
+            match *node {
+                Node::Router(number, _) => ids[0][number as usize] = id,
+                Node::Terminal(number) => ids[1][number as usize] = id,
             }
+        }
+        for (names, ids) in [&mut list.routers, &mut list.terminals].into_iter().zip(ids) {
+            let mut named: Vec<(String, &str)> = std::mem::take(names).into_iter().zip(ids).collect();
+            distinguish(&mut named, |id| (*id).to_owned());
+            names.extend(named.into_iter().map(|(name, _)| name));
         }
     }
 
