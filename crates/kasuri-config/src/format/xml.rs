@@ -3,15 +3,15 @@
 use super::{FormatError, text_of};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Reads a file's bytes as XML. A DOCTYPE is read over; of its entities none is used, so that a small file stays a small document.
+/// Reads a file's bytes as XML. A DOCTYPE is ignored; one that declares entities is refused, so that a small file stays a small document.
 ///
 /// # Errors
-/// They are none, or declare entities; with line and column.
+/// The text is not XML, or declares entities; with line and column.
 pub(super) fn document<'a>(name: &str, bytes: &'a [u8]) -> Result<Document<'a>, FormatError> {
     let text = text_of(name, bytes)?;
     if let Some(place) = entity(text) {
         let line = 1 + text[..place].matches('\n').count();
-        return Err(FormatError::new(name, line, "declares an entity (<!ENTITY …>); write out what it stands for, entities are not read"));
+        return Err(FormatError::new(name, line, "declares an entity (<!ENTITY …>); entities are not read: write out the text of each"));
     }
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| {
@@ -20,23 +20,39 @@ pub(super) fn document<'a>(name: &str, bytes: &'a [u8]) -> Result<Document<'a>, 
     })
 }
 
-/// Where the first entity is declared. Comments may say the word, and so may what follows the DOCTYPE.
+/// The position of the first declaration of an entity. Comments and quoted literals may contain the word, and so may the document itself.
 fn entity(text: &str) -> Option<usize> {
     let mut place = 0;
     while let Some(found) = text[place..].find('<') {
         place += found;
         let rest = &text[place..];
-        let skipped = match rest.as_bytes() {
-            [b'<', b'!', b'-', b'-', ..] => rest[4..].find("-->").map(|end| 4 + end),
-            [b'<', b'?', ..] => rest.find("?>"),
+        place += match rest.as_bytes() {
+            [b'<', b'!', b'-', b'-', ..] => 4 + rest[4..].find("-->")?,
+            [b'<', b'?', ..] => rest.find("?>")?,
             _ if rest.starts_with("<!ENTITY") => return Some(place),
-            [b'<', b'!', ..] => Some(2),
-            // The first element: nothing can be declared any more.
-            _ => None,
+            [b'<', b'!', ..] => declaration(rest)?,
+            // The first element ends the declarations.
+            _ => return None,
         };
-        place += skipped?;
     }
     None
+}
+
+/// Bytes up to the end of a declaration, or to the declarations within it.
+fn declaration(text: &str) -> Option<usize> {
+    let mut quote = None;
+    text.bytes().position(|byte| match (quote, byte) {
+        (None, b'"' | b'\'') => {
+            quote = Some(byte);
+            false
+        }
+        (None, b'>' | b'[') => true,
+        (Some(open), byte) if open == byte => {
+            quote = None;
+            false
+        }
+        _ => false,
+    })
 }
 
 /// A document and the name of its file, for messages.
@@ -72,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doctype_is_read_over() {
+    fn a_doctype_is_ignored() {
         for doctype in [
             "<!DOCTYPE a SYSTEM \"http://example.org/a.dtd\">",
             "<!DOCTYPE a PUBLIC \"-//A//B\" \"a.dtd\">\n",
@@ -92,6 +108,7 @@ mod tests {
             format!("<!DOCTYPE a [\n<!ENTITY e \"{}\">]><a>{}</a>", "x".repeat(1000), "&e;".repeat(1000)),
             "<!DOCTYPE a [\n<!ENTITY % e SYSTEM \"/etc/passwd\"> %e;]><a/>".to_owned(),
             "<!DOCTYPE a [<!-- <a> -->\n<!ENTITY e \"x\">]><a/>".to_owned(),
+            "<!DOCTYPE a SYSTEM '<a> <!-- [' [<!ATTLIST a b CDATA \"<c>\">\n<!ENTITY e \"x\">]><a/>".to_owned(),
         ] {
             assert!(read(&text).unwrap_err().starts_with("f:2: declares an entity"), "{text}");
         }
