@@ -25,9 +25,11 @@ use std::collections::BTreeMap;
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
     let mut found = Discovery { name: name.to_owned(), ..Discovery::default() };
     let (mut guid, mut system) = (None, None);
-    // The node whose ports follow, and whether it was described before.
+    // The node to which the next ports belong, and whether it was described before.
     let mut open: Option<(u32, bool)> = None;
     let mut known: BTreeMap<Id, u32> = BTreeMap::new();
+    // The first end at each node's port.
+    let mut first_ends: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, line) in text_of(name, bytes)?.lines().enumerate() {
         let number = index + 1;
         let error = |problem: String| FormatError::new(name, number, problem);
@@ -54,7 +56,8 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Discovery, FormatError> {
             };
             let is_switch = found.nodes[node as usize].kind == Kind::Switch;
             let end = port(text, node, is_switch, number).map_err(error)?;
-            if !(is_again && found.ends.iter().any(|first| (first.node, first.port) == (node, end.port) && first.is_alike(&end))) {
+            let first = *first_ends.entry((node, end.port)).or_insert(found.ends.len());
+            if !(is_again && found.ends.get(first).is_some_and(|first| first.is_alike(&end))) {
                 found.ends.push(end);
             }
         } else if let Some((key, value)) = first.split_once('=') {

@@ -222,15 +222,27 @@ impl SlurmTopology {
         }
     }
 
-    /// Takes from each switch the nodes that switches below it have: scontrol shows these, too.
+    /// Removes from each switch the nodes of the switches below it, which scontrol shows as well.
     fn keep_lowest_places(&mut self) {
         if !self.switches.iter().any(|switch| !switch.nodes.is_empty() && !switch.switches.is_empty()) {
             return;
         }
+        let mut parents: BTreeMap<String, usize> = BTreeMap::new();
+        self.switches.iter().flat_map(|switch| &switch.switches).for_each(|child| *parents.entry(child.clone()).or_default() += 1);
         let mut reached: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for place in self.upwards().unwrap_or_default() {
             let switch = &mut self.switches[place];
-            let mut nodes: BTreeSet<String> = switch.switches.iter().filter_map(|child| reached.get(child)).flatten().cloned().collect();
+            let mut nodes = BTreeSet::new();
+            for child in &switch.switches {
+                let left = parents.entry(child.clone()).or_default();
+                *left = left.saturating_sub(1);
+                // The last parent takes the set, so that a chain of switches holds it once.
+                let below = if *left == 0 { reached.remove(child) } else { reached.get(child).cloned() };
+                let (small, large) = (nodes, below.unwrap_or_default());
+                let (small, mut large) = if small.len() > large.len() { (large, small) } else { (small, large) };
+                large.extend(small);
+                nodes = large;
+            }
             switch.nodes.retain(|node| !nodes.contains(node));
             nodes.extend(switch.nodes.iter().cloned());
             reached.insert(switch.name.clone(), nodes);
