@@ -45,7 +45,7 @@ struct Dumps {
     /// The rate of cables that ibnetdiscover shows as ???, for example 4xHDR
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     unknown_rate: Option<Rate>,
-    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]; refused where it says all
+    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]
     #[arg(long, value_name = "GBIT", value_parser = parse_speed)]
     link_rate: Option<Speed>,
     /// The chips of a link between two meshes, of which a descriptor says none, for example 0:12=1:0; may stand several times
@@ -64,17 +64,25 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
 
 impl Dumps {
     fn read(&self, takes: Option<&Takes<'_>>) -> Result<Imported, Failure> {
-        let files = self.files.iter().map(|path| {
+        self.import(&self.sources()?, takes)
+    }
+
+    /// The names and bytes of the files.
+    fn sources(&self) -> Result<Vec<SourceFile>, Failure> {
+        let source = |path: &PathBuf| {
             let name = path.display().to_string();
             match read_dump(path) {
                 Ok(bytes) => Ok((name, bytes)),
                 Err(reason) => Err(Failure::Input(format!("{name}: cannot be read: {reason}"))),
             }
-        });
-        let files = files.collect::<Result<Vec<SourceFile>, Failure>>()?;
+        };
+        self.files.iter().map(source).collect()
+    }
+
+    fn import(&self, files: &[SourceFile], takes: Option<&Takes<'_>>) -> Result<Imported, Failure> {
         let (all_adapters, unknown_rate) = (self.all_adapters, self.unknown_rate);
         let options = Options { all_adapters, unknown_rate, takes, joins: &self.join, link_rate: self.link_rate };
-        import(&files, options).map_err(|error| Failure::Input(error.to_string()))
+        import(files, options).map_err(|error| Failure::Input(error.to_string()))
     }
 }
 
@@ -195,29 +203,13 @@ enum Written {
 
 impl Slurm {
     fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let topology = match self.read_slurm()? {
+        let files = self.dumps.sources()?;
+        let topology = match self.read_slurm(&files)? {
             Some(topology) => topology,
-            None => {
-                if self.topology.is_some() {
-                    return Err(Failure::Input("--topology: names a topology of a topology.yaml; this is another file".to_owned()));
-                }
-                let ForSlurm { topology, several, unnamed } = self.dumps.read(None)?.slurm();
-                if topology.switches.is_empty() {
-                    let name = self.dumps.files[0].display();
-                    return Err(Failure::Input(format!("{name}: has no switch with a host, and Slurm's topologies are made of switches")));
-                }
-                if several > 0 {
-                    writeln!(std::io::stderr(), "note: {several} hosts have adapters at several switches: that of the first counts")?;
-                }
-                if let Some(first) = unnamed.first() {
-                    let count = unnamed.len();
-                    writeln!(std::io::stderr(), "note: {count} hosts are left out, for Slurm takes no name such as `{first}`")?;
-                }
-                if topology.switches.is_empty() {
-                    return Err(Failure::Input("the fabric has no host that Slurm could have".to_owned()));
-                }
-                topology
+            None if self.topology.is_some() => {
+                return Err(Failure::Input("--topology: names a topology of a topology.yaml; this is another file".to_owned()));
             }
+            None => slurm_of(&files[0].0, self.dumps.import(&files, None)?.slurm())?,
         };
         match self.write {
             Written::Conf => write!(out, "{}", topology.write_conf())?,
@@ -231,29 +223,40 @@ impl Slurm {
     }
 
     /// The topology of a file of Slurm's, if it is one.
-    fn read_slurm(&self) -> Result<Option<slurm_topology::SlurmTopology>, Failure> {
-        let [path] = self.dumps.files.as_slice() else { return Ok(None) };
-        let name = path.display().to_string();
-        let bytes = read_dump(path).map_err(|reason| Failure::Input(format!("{name}: cannot be read: {reason}")))?;
+    fn read_slurm(&self, files: &[SourceFile]) -> Result<Option<slurm_topology::SlurmTopology>, Failure> {
+        let ([path], [(name, bytes)]) = (self.dumps.files.as_slice(), files) else { return Ok(None) };
         let ends_in = |endings: &[&str]| path.extension().is_some_and(|end| endings.iter().any(|ending| end == *ending));
-        let wrong = |form: Form| {
-            let (name, bytes) = (&name, &bytes);
-            move |error: FormatError| Failure::Input(recognise::explain(name, bytes, &[form], error.to_string()))
-        };
-        match recognise::recognise(&bytes) {
+        let wrong = |form: Form| move |error: FormatError| Failure::Input(recognise::explain(name, bytes, &[form], error.to_string()));
+        match recognise::recognise(bytes) {
             Some(Form::SlurmYaml) => {}
             None if ends_in(&["yaml", "yml"]) => {}
-            Some(Form::SlurmConf) => return slurm_topology::parse_conf(&name, &bytes).map(Some).map_err(wrong(Form::SlurmConf)),
-            None if ends_in(&["conf"]) => return slurm_topology::parse_conf(&name, &bytes).map(Some).map_err(wrong(Form::SlurmConf)),
+            Some(Form::SlurmConf) => return slurm_topology::parse_conf(name, bytes).map(Some).map_err(wrong(Form::SlurmConf)),
+            None if ends_in(&["conf"]) => return slurm_topology::parse_conf(name, bytes).map(Some).map_err(wrong(Form::SlurmConf)),
             _ => return Ok(None),
         }
-        let found = slurm_topology::parse_yaml(&name, &bytes, self.topology.as_deref()).map_err(wrong(Form::SlurmYaml))?;
+        let found = slurm_topology::parse_yaml(name, bytes, self.topology.as_deref()).map_err(wrong(Form::SlurmYaml))?;
         if self.topology.is_none() && !found.others.is_empty() {
             let others = found.others.join(", ");
             writeln!(std::io::stderr(), "note: {name} also holds {others}; `{}` is taken, --topology takes another", found.name)?;
         }
         Ok(Some(found.topology))
     }
+}
+
+/// The topology for Slurm, with notes on the hosts that it does not show as they are.
+fn slurm_of(name: &str, found: ForSlurm) -> Result<slurm_topology::SlurmTopology, Failure> {
+    let ForSlurm { topology, several, unnamed } = found;
+    if several > 0 {
+        writeln!(std::io::stderr(), "note: {several} hosts have adapters at several switches: that of the first counts")?;
+    }
+    if let Some(first) = unnamed.first() {
+        let count = unnamed.len();
+        writeln!(std::io::stderr(), "note: {count} hosts are left out: Slurm does not accept names such as `{first}`")?;
+    }
+    if topology.switches.is_empty() {
+        return Err(Failure::Input(format!("{name}: has no switch with a host, and Slurm's topologies are made of switches")));
+    }
+    Ok(topology)
 }
 
 impl Import {
@@ -346,7 +349,7 @@ impl AuditCommand {
     }
 }
 
-/// 1 if a route does not arrive. A credit loop is possible in many a fabric that runs, and changes nothing.
+/// 1 if a route does not arrive. A possible credit loop does not count: many fabrics in operation have one.
 fn status(found: &Audit) -> Exit {
     let lost = found.tables.as_ref().map_or(0, |routes| routes.unreachable) + found.pairs.as_ref().map_or(0, |pairs| pairs.unreachable);
     if lost > 0 { Exit::ROUTES_LOST } else { Exit::DONE }
@@ -363,7 +366,7 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
     ]);
     let loops = |cycle: &[String], lanes: u32, assumed: Option<&String>| {
         let verdict = match (cycle.len(), lanes) {
-            // That holds whatever lanes packets have: lanes only part what waits for each other.
+            // This holds for any assignment of lanes: more lanes only remove dependencies.
             (0, 1) => return "none, on one virtual lane".to_owned(),
             (0, lanes) => format!("none, on {lanes} virtual lanes"),
             (length, _) => format!("possible: a cycle of {length} cables"),
