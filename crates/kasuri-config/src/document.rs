@@ -105,7 +105,7 @@ impl Document {
             message: match error.span().and_then(|span| text.get(span)).filter(|_| error.message() == "duplicate key") {
                 Some(key) => format!("the key `{key}` stands twice; each key of a table has one value"),
                 None => match recognise::recognise(text.as_bytes()) {
-                    Some(form) if form != Form::Experiment => format!("is {}", form.describe().replace("FILE", name)),
+                    Some(form) if form != Form::Experiment => form.describe(name),
                     _ => format!("this is not TOML: {}", error.message()),
                 },
             },
@@ -173,7 +173,7 @@ impl Document {
         &self.set
     }
 
-    /// Notes a key as one that was set: for translators, whose settings are those of another language.
+    /// Records a key as set without setting it: a translator has already put the value of a foreign setting into the table.
     pub fn note_set(&mut self, key: &str) {
         if !self.set.iter().any(|known| known == key) {
             self.set.push(key.to_owned());

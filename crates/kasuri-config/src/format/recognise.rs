@@ -1,4 +1,4 @@
-//! What a file is, by its content: for messages about a file that is another one than was expected.
+//! The form of a file by its content, for messages about a file of another form than was expected.
 
 use super::{meaningful_lines, ns3, text};
 use crate::fabric::{FileKind, kind_of};
@@ -42,13 +42,13 @@ pub enum Form {
     UecFlows,
 }
 
-/// Lines that are looked at.
+/// Lines that are examined.
 const LINES: usize = 50;
 
-/// Bytes that are looked at.
+/// Bytes that are examined.
 const BYTES: usize = 20_000;
 
-/// What a file is, as far as its beginning shows it.
+/// The form of a file, as far as its beginning shows it.
 pub fn recognise(bytes: &[u8]) -> Option<Form> {
     let beginning = beginning(text::without_mark(bytes));
     let lines = meaningful_lines("", beginning).ok()?;
@@ -84,7 +84,7 @@ fn markup(bytes: &[u8]) -> Option<Form> {
         .find_map(|(element, form)| has(element).then_some(form))
 }
 
-/// Forms whose first lines nothing else begins with.
+/// Forms with first lines that no other form has.
 fn by_lines(first: &str, lines: &[&str]) -> Option<Form> {
     let lower = first.to_ascii_lowercase();
     let words: Vec<&str> = first.split_whitespace().collect();
@@ -158,13 +158,18 @@ fn plain_edges(lines: &[&str]) -> Option<Form> {
 }
 
 impl Form {
-    /// What a file of this name is, and which command takes it.
+    /// The message about a file of this form where another one was expected.
     pub fn say(self, name: &str) -> String {
-        format!("{name}: is {}", self.describe().replace("FILE", name))
+        format!("{name}: {}", self.describe(name))
     }
 
-    /// What it is, and which command takes it; FILE stands for its name.
-    pub fn describe(self) -> &'static str {
+    /// The same without the name in front: the form, and the command that reads it.
+    pub fn describe(self, name: &str) -> String {
+        format!("is {}", self.words().replace("FILE", name))
+    }
+
+    /// The form and the command that reads it, with FILE for the file's name.
+    fn words(self) -> &'static str {
         match self {
             Self::Fabric(FileKind::GraphMl) => {
                 "GraphML; `kasuri fabric import FILE -o network.json`, `topology = \"file\"` and Network.from_graphml read it"
@@ -213,7 +218,7 @@ impl Form {
     }
 }
 
-/// The problem with a file of which a reader says `problem`: what it is, if it is of another form than those that the reader takes.
+/// The error for a file that its reader refused with `problem`: the file's true form, if it is not an expected one, else `problem`.
 pub fn explain(name: &str, bytes: &[u8], expected: &[Form], problem: String) -> String {
     match recognise(bytes) {
         Some(form) if !expected.contains(&form) => form.say(name),
@@ -225,7 +230,7 @@ pub fn explain(name: &str, bytes: &[u8], expected: &[Form], problem: String) -> 
 mod tests {
     use super::*;
 
-    /// The forms of files that their own programs write, with what tells them apart from the others.
+    /// Files as their own programs write them, with and without a byte-order mark.
     #[test]
     fn files_are_known_by_their_content() {
         use Form::*;
@@ -265,7 +270,6 @@ mod tests {
         ] {
             assert_eq!(recognise(text.as_bytes()), Some(form), "{text}");
             assert_eq!(recognise(format!("\u{feff}{text}").as_bytes()), Some(form), "{text}");
-            assert!(!form.describe().is_empty());
         }
         for text in ["", "\0\u{1}\n", "some prose that is no file of a known form\n", "a = 3\n"] {
             assert_eq!(recognise(text.as_bytes()), None, "{text:?}");
