@@ -1,6 +1,6 @@
 //! Names: messages about unknown ones with the nearest known name, and suffixes for duplicate ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 
 /// Keys that have another name since the last release: before and now.
@@ -69,12 +69,18 @@ pub(crate) fn distinguish<T>(named: &mut [(String, T)], difference: impl Fn(&T) 
     for (name, what) in named.iter_mut().filter(|(name, _)| count[name] > 1) {
         *name = format!("{name} ({})", difference(what));
     }
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut taken: BTreeSet<String> = named.iter().map(|(name, _)| name.clone()).collect();
+    let mut times: BTreeMap<String, u32> = BTreeMap::new();
     for (name, _) in named {
-        let times = seen.entry(name.clone()).or_default();
+        let times = times.entry(name.clone()).or_default();
         *times += 1;
-        if *times > 1 {
-            *name = format!("{name} #{times}");
+        while *times > 1 {
+            let numbered = format!("{name} #{times}");
+            if taken.insert(numbered.clone()) {
+                *name = numbered;
+                break;
+            }
+            *times += 1;
         }
     }
 }
@@ -132,6 +138,15 @@ pub(crate) fn compact(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Differences follow equal names, then numbers, of which none makes a name that is there already.
+    #[test]
+    fn duplicate_names_become_different() {
+        let names = [("a", 1), ("b", 1), ("a", 2), ("b", 1), ("b (1) #2", 3), ("b", 1)];
+        let mut named = names.map(|(name, number)| (name.to_owned(), number));
+        distinguish(&mut named, i32::to_string);
+        assert_eq!(named.map(|(name, _)| name), ["a (1)", "b (1)", "a (2)", "b (1) #3", "b (1) #2", "b (1) #4"]);
+    }
 
     #[test]
     fn what_is_printed_commands_no_terminal_and_has_an_end() {
