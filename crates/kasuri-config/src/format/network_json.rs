@@ -12,12 +12,13 @@
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
 //! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have
-//! several ports: `[terminal, router, port]` of each port but the first. Of a run on such a network each port is a terminal with channels of its
-//! own, and `of_terminals` says whose: `ports` of each terminal, and its `names` and `attributes`. `channels_down` and `routers_down` are there where something is down;
-//! the columns hold it all the same. `tables` is there where routers hold forwarding tables: `addresses`
-//! of each terminal; `ports` of each router, by address (-1: no path), and where they matter `virtual_channels` in the same shape,
-//! `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to virtual lanes (`maps`, and `which` of them by
-//! router, input and output port). `fabric` holds what [`crate::fabric::Details`] says of a real one.
+//! several ports: `[terminal, router, port]` of each port but the first. In the network of a run on them each port is a terminal with its
+//! own channels, and `of_terminals` has the number of `ports` of each original terminal, and their `names` and `attributes`.
+//! `channels_down` and `routers_down` are there where something is down; the columns hold it all the same. `tables` is there where routers
+//! hold forwarding tables: `addresses` of each terminal; `ports` of each router, by address (-1: no path), and where they matter
+//! `virtual_channels` in the same shape, `service_levels` of each terminal, by address, and `lanes`, the mappings of service levels to
+//! virtual lanes (`maps`, and `which` of them by router, input and output port). `fabric` holds what [`crate::fabric::Details`] says of a
+//! real one.
 
 use super::{FormatError, text_of};
 use crate::fabric::Details;
@@ -74,7 +75,7 @@ struct Columns<'a> {
     fabric: Option<Cow<'a, Details>>,
 }
 
-/// The terminals whose ports are the terminals of the file.
+/// The terminals with several ports of which each is a terminal of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OfTerminals {
@@ -312,6 +313,9 @@ impl Columns<'_> {
         }
         if self.terminals == 0 || u64::from(self.channels) < 2 * u64::from(self.terminals) {
             return Err(format!("has {} terminals and {} channels; each terminal has two channels", self.terminals, self.channels));
+        }
+        if self.of_terminals.is_some() && !self.further_homes.is_empty() {
+            return Err("has `further_homes` and `of_terminals`; where each port is a terminal, none has further ports".to_owned());
         }
         let columns = [
             ("source_router", self.source_router.len()),

@@ -83,6 +83,9 @@ fn networks_by_ports_are_read_as_both() {
         assert_eq!(read.owners(), Some(&network));
         // Each terminal has two channels, each port of one by ports too.
         assert_eq!(read.channel_count(), network.channel_count() + 2 * network.further_home_count());
+        // A terminal that is a port itself has no further ports.
+        let text = network_json::write(&by_ports).replacen("\"of_terminals\"", "\"further_homes\":[[0,0,0]],\"of_terminals\"", 1);
+        assert!(network_json::parse("kept", text.as_bytes()).unwrap_err().to_string().contains("has `further_homes` and `of_terminals`"));
     }
 }
 
