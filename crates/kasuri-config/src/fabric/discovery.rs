@@ -16,7 +16,7 @@ pub struct Discovery {
     pub ends: Vec<End>,
     /// May a cable stand at one of its ends alone? In files that people wrote.
     pub one_sided: bool,
-    /// What the tools said while they wrote it.
+    /// Messages of the tools between its lines.
     pub(crate) messages: Messages,
 }
 
@@ -29,7 +29,7 @@ pub struct Node {
     pub id: Id,
     /// Its GUID.
     pub guid: Option<u64>,
-    /// The GUID of the system that it is a part of, where it is told.
+    /// The GUID of the system that it belongs to, if the file gives it.
     pub system: Option<u64>,
     /// Its description.
     pub name: String,
@@ -42,7 +42,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Do both say the same of a node, wherever they stand?
+    /// Whether both describe the node alike, apart from their lines.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         *self == Self { line: self.line, ..other.clone() }
     }
@@ -101,7 +101,7 @@ pub struct End {
 }
 
 impl End {
-    /// Do both say the same of a port, wherever they stand?
+    /// Whether both describe the port alike, apart from their lines.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         *self == Self { line: self.line, ..other.clone() }
     }

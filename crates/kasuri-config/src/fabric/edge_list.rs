@@ -9,8 +9,8 @@ use kasuri_network::network::Link;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The fabric of a list: its links have the rates that their lines tell, and those whose line tells none that of the options, or else the
-/// fastest. Where no line tells one, that of the options is over their periods.
+/// The fabric of a list. Links have the rates of their lines; links without one have the rate of the options, or else the fastest. If no
+/// line has a rate, each link has the rate of the options divided by its period.
 ///
 /// # Errors
 /// What is no network, or no rate.
@@ -47,7 +47,7 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
     Ok(Fabric { network, details })
 }
 
-/// The list with this rate for the links whose lines give none, if others give some; a note where no link needs it.
+/// The list with this rate for links without one, if other links have rates; a note if no link needs it.
 fn with_rate(list: &EdgeList, rate: Option<Speed>) -> (Cow<'_, EdgeList>, Option<&'static str>) {
     let (Some(rate), Some(_)) = (rate, list.rates()) else { return (Cow::Borrowed(list), None) };
     let has_no_rate = |edge: &Edge| edge.rate.is_none() && edge.period.is_none();

@@ -1,16 +1,16 @@
-//! Which adapters are one host, as far as their descriptions say it.
+//! The hosts of adapters, by their descriptions.
 //!
-//! A driver's default description names the adapter's make (`MT4123 ConnectX6 Mellanox Technologies`) or a machine that has no name yet
-//! (`localhost mlx5_0`): the same for many machines. Such adapters are told apart by the GUID of the system that they are a part of
-//! (`sysimgguid`; the adapter's own where it is not told).
+//! A driver's default description names the adapter's make (`MT4123 ConnectX6 Mellanox Technologies`) or a machine without a name
+//! (`localhost mlx5_0`): many machines share it. The hosts of such adapters are distinguished by the GUID of their system (`sysimgguid`, or
+//! else the adapter's own GUID).
 
 use super::discovery::{Discovery, Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What drivers put behind the name of a host.
+/// Words that drivers append to the name of a host.
 const ADAPTER_WORDS: [&str; 5] = [" mlx", " HCA-", " hfi1_", " qib", " ib"];
 
-/// The host in an adapter's description: what stands before the name of the device, else the first word.
+/// The host in an adapter's description: the text before the name of the device, else the first word.
 pub fn host_of(name: &str) -> &str {
     let device = ADAPTER_WORDS.iter().filter_map(|word| name.rfind(word)).max();
     let host = device.map_or_else(|| name.split_whitespace().next().unwrap_or(name), |place| &name[..place]);
@@ -36,13 +36,13 @@ const NO_NAMES: [&str; 15] = [
     "hca",
 ];
 
-/// How the names of products begin.
+/// Beginnings of the names of products.
 const PRODUCTS: [&str; 5] = ["localhost.", "connectx", "infinihost", "infiniscale", "bluefield"];
 
-/// How drivers call devices; a number follows.
+/// The drivers' names of devices; a number follows.
 const DEVICES: [&str; 10] = ["mt", "mlx4_", "mlx5_", "mthca", "hfi1_", "qib", "ipath", "ehca", "hca-", "ibp"];
 
-/// Does a description begin with a maker, a product or a device, in place of a machine?
+/// Whether a description begins with a maker, a product or a device instead of a machine.
 fn is_generic(description: &str) -> bool {
     let word = description.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
     let is_device = |name: &&str| {
@@ -57,13 +57,13 @@ fn is_generic(description: &str) -> bool {
 /// The hosts of a discovery's adapters.
 pub(super) struct Hosts<'a> {
     discovery: &'a Discovery,
-    /// Descriptions that adapters of several systems have.
+    /// Descriptions that adapters of several systems share.
     ambiguous: BTreeSet<&'a str>,
-    /// Of adapters that were taken: those whose description names no host.
+    /// The imported adapters without a host in their description.
     unnamed: BTreeSet<u32>,
 }
 
-/// By what an adapter's machine is known: the GUID of its system, or its own.
+/// The identity of an adapter's machine: the GUID of its system, or else its own.
 fn system(node: &Node) -> String {
     node.system.or(node.guid).map_or_else(|| node.id.to_string(), |guid| format!("{guid:016x}"))
 }
@@ -88,19 +88,19 @@ impl<'a> Hosts<'a> {
         if self.is_named(node) { host_of(&node.name).to_owned() } else { format!("host-{}", system(node)) }
     }
 
-    /// Remembers an adapter that is taken.
+    /// Records an adapter as imported.
     pub(super) fn note_taken(&mut self, node: u32, is_host: bool) {
         if is_host && !self.is_named(&self.discovery.nodes[node as usize]) {
             self.unnamed.insert(node);
         }
     }
 
-    /// The sentence about adapters whose description names no host.
+    /// A note about adapters without a host in their description.
     pub(super) fn note(&self) -> Option<String> {
         let first = &self.discovery.nodes[*self.unnamed.first()? as usize];
         let by = if first.system.is_some() { "sysimgguid" } else { "GUID" };
         Some(format!(
-            "the descriptions of {} adapters name no host, first `{}` in line {}: their names are not set, and their hosts are told apart by {by}",
+            "the descriptions of {} adapters name no host, first `{}` in line {}: their hosts are distinguished by {by}",
             self.unnamed.len(),
             first.name,
             first.line

@@ -79,7 +79,8 @@ pub struct Details {
     /// Gbit/s of a channel that carries a flit in each cycle: what `[network] channel_gbit_per_second` has to be. 0 where rates are not
     /// known.
     pub channel_gbit_per_second: f64,
-    /// Bytes of the flits in whose cycles latencies are told, where the file tells them in seconds: what `[network] flit_bytes` has to be.
+    /// The flit length in bytes at which latencies in seconds became cycles, if the file has such latencies: the value that
+    /// `[network] flit_bytes` has to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_flit_bytes: Option<u32>,
     /// What was found that is worth a look.
@@ -287,7 +288,7 @@ fn known_kind(name: &str, bytes: &[u8]) -> Result<FileKind, FabricError> {
     }
     let problem = || {
         format!(
-            "{name}: is no dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
+            "{name}: is not a known dump of a fabric: neither of ibnetdiscover (with or without -p), nor of dump_lfts, ibroute or OpenSM \
              (opensm-lfts.dump, opensm-sl2vl.dump), nor service levels, nor a mesh graph descriptor, nor NCCL's topology of a node, nor \
              one of ns-3 or SimAI, nor GraphML, nor an edge list, nor a network that Kasuri wrote"
         )
@@ -317,10 +318,10 @@ fn check_options(kind: FileKind, name: &str, options: &Options<'_>) -> Result<()
         return refuse("--unknown-rate", "only ibnetdiscover shows rates as ???; for other files see --link-rate");
     }
     if options.all_adapters {
-        return refuse("--all-adapters", "only ibnetdiscover shows adapters that are no host's, and none of this file is left out");
+        return refuse("--all-adapters", "only ibnetdiscover shows adapters without a host; all adapters of this file are imported");
     }
     match options.takes {
-        Some(_) => refuse("--hosts", "hosts are chosen where ibnetdiscover's dump is read, and this file is taken whole"),
+        Some(_) => refuse("--hosts", "hosts are chosen in dumps of ibnetdiscover; this file is imported as a whole"),
         None => Ok(()),
     }
 }
@@ -370,8 +371,8 @@ impl<'a> Plan<'a> {
         let routers = Routers::of(discovery);
         let mut notes = Vec::new();
         let adapters = adapters(discovery, &cables, &rates, options, &mut notes)?;
-        if options.unknown_rate.is_some() && cables.iter().all(|cable| told_rate(discovery, cable).is_some_and(Rate::is_known)) {
-            notes.push("--unknown-rate is not used: the dump tells the rates of all cables".to_owned());
+        if options.unknown_rate.is_some() && cables.iter().all(|cable| rate_in_file(discovery, cable).is_some_and(Rate::is_known)) {
+            notes.push("--unknown-rate is not used: the dump gives the rates of all cables".to_owned());
         }
         let used: BTreeSet<Rate> = rates.iter().copied().collect();
         let mbit: Vec<u32> = used.iter().filter_map(|rate| rate.mbit_per_second()).collect();
@@ -441,15 +442,15 @@ fn between_switches(discovery: &Discovery, routers: &Routers, cables: &[CableEnd
     between
 }
 
-/// The rate of a cable as one of its ends tells it.
-fn told_rate(discovery: &Discovery, cable: &CableEnds) -> Option<Rate> {
+/// The rate of a cable in the line of one of its ends.
+fn rate_in_file(discovery: &Discovery, cable: &CableEnds) -> Option<Rate> {
     discovery.ends[cable.one as usize].rate.or_else(|| discovery.ends[cable.other? as usize].rate)
 }
 
 /// The rate of a cable; one that was not known is asked for.
 fn rate_of(discovery: &Discovery, cable: &CableEnds, unknown: Option<Rate>) -> Result<Rate, FabricError> {
     let end = &discovery.ends[cable.one as usize];
-    let told = told_rate(discovery, cable);
+    let told = rate_in_file(discovery, cable);
     [told, unknown].into_iter().flatten().find(|rate| rate.is_known()).ok_or_else(|| {
         let shown = told.map_or("no rate".to_owned(), |rate| format!("rate {rate}"));
         let problem = format!(
@@ -556,11 +557,11 @@ impl Details {
         let hosts = (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect();
         let periods: BTreeSet<u32> = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period).collect();
         let place = |channel| periods.range(..network.link(ChannelId(channel)).period).count() as u8;
-        let is_told = periods.len() <= usize::from(u8::MAX);
+        let has_place = periods.len() <= usize::from(u8::MAX);
         Self {
             hosts,
-            rates: if is_told { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
-            channel_rates: if is_told { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
+            rates: if has_place { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
+            channel_rates: if has_place { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
             ..Self::without_addresses(network)
         }
     }

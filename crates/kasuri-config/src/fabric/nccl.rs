@@ -7,7 +7,7 @@ use crate::format::nccl::{Device, Kind, Topology};
 use crate::names::distinguish;
 
 /// The fabric of a node, or of several whose GPUs have NVLinks to one switch. GPUs can send on all their links at once. `link_rate` is that
-/// of ports of adapters of which the file tells none.
+/// of ports of adapters for which the file gives none.
 ///
 /// # Errors
 /// Neither a GPU nor a port to the network; more ports or rates than there can be.
@@ -16,16 +16,16 @@ pub(super) fn fabric(topology: Topology, link_rate: Option<Speed>) -> Result<Fab
         let too_fast = || FabricError::Files(format!("{}: a link of {gbyte} GB/s is more than can be told", topology.name));
         Speed::from_gbit_per_second(8.0 * gbyte).ok_or_else(too_fast)
     };
-    let is_untold = topology.nets.iter().any(|net| !net.is_told);
+    let lacks_rates = topology.nets.iter().any(|net| !net.has_rate);
     let is_switch = topology.devices.iter().map(|device| matches!(device.kind, Kind::Switch | Kind::NvSwitch)).collect();
     let mut parts = Parts { file: topology.name.clone(), is_switch, notes: topology.notes.clone(), ..Parts::default() };
-    if link_rate.is_some() && !is_untold {
+    if link_rate.is_some() && !lacks_rates {
         parts.notes.push(UNUSED_LINK_RATE.to_owned());
     }
-    if is_untold && link_rate.is_none() {
-        parts.notes.push("ports whose rate is not told have that of their adapter's PCI link; --link-rate sets another".to_owned());
+    if lacks_rates && link_rate.is_none() {
+        parts.notes.push("ports without a rate have that of their adapter's PCI link; --link-rate sets another".to_owned());
     }
-    // A machine of several names its parts.
+    // In a file of several machines the names of parts include the machine.
     let of_host = |host: u32, name: &str| if topology.hosts > 1 { format!("node{host} {name}") } else { name.to_owned() };
     let named = |device: &Device| if device.kind == Kind::NvSwitch { device.name.clone() } else { of_host(device.host, &device.name) };
     let mut routers: Vec<(String, String)> = topology.devices.iter().map(|device| (named(device), device.busid.clone())).collect();
@@ -48,8 +48,8 @@ pub(super) fn fabric(topology: Topology, link_rate: Option<Speed>) -> Result<Fab
         add(parts.routers[gpu].clone(), gpu, fastest.clone()?);
     }
     for net in &topology.nets {
-        let told = speed(net.gbyte_per_second)?;
-        let rate = link_rate.filter(|_| !net.is_told).unwrap_or(told);
+        let own = speed(net.gbyte_per_second)?;
+        let rate = link_rate.filter(|_| !net.has_rate).unwrap_or(own);
         add(of_host(topology.devices[net.nic].host, &net.name), net.nic, rate);
     }
     distinguish(&mut terminals, |part| parts.routers[part.router as usize].clone());

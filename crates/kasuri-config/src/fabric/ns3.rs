@@ -61,7 +61,7 @@ fn is_end(kind: Kind) -> bool {
     matches!(kind, Kind::Gpu | Kind::Host)
 }
 
-/// By router its server: that of GPUs by their numbers, that of an NVSwitch by the GPUs that it joins. Empty where the file tells no servers.
+/// The server of each router: of a GPU by its number, of an NVSwitch by the GPUs that it joins. Empty if the file has no servers.
 fn nodes_of(topology: &Topology) -> Vec<u32> {
     let Some(gpus) = topology.gpus_per_server else { return Vec::new() };
     let is = |node: u32, kind: Kind| topology.nodes[node as usize] == kind;

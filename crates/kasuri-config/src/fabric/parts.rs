@@ -27,8 +27,8 @@ pub(super) struct Parts {
     pub(super) terminals: Vec<TerminalPart>,
     /// Links between routers; several between two are parallel ones.
     pub(super) links: Vec<LinkPart>,
-    /// By router the number of the node in whose inner network it is, or [`NO_NODE`](kasuri_network::routing::minimal::NO_NODE); empty where the
-    /// file does not say.
+    /// For each router the number of the node that contains it, or [`NO_NODE`](kasuri_network::routing::minimal::NO_NODE); empty if the
+    /// file has no nodes.
     pub(super) nodes: Vec<u32>,
     /// What was found that is worth a look.
     pub(super) notes: Vec<String>,
@@ -112,8 +112,8 @@ impl Parts {
             .collect();
         if let Some((name, ports)) = self.routers.iter().zip(&count).find(|(_, ports)| **ports > MAX_PORTS) {
             let problem = format!(
-                "{name} has {ports} links, and a router has at most {MAX_PORTS} ports; write it as several joined switches, each of \
-                 at most so many"
+                "{name} has {ports} links, and a router has at most {MAX_PORTS} ports; write it as several joined \
+                 switches"
             );
             return Err(FabricError::Files(format!("{}: {problem}", self.file)));
         }

@@ -32,7 +32,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Reads `4xEDR`, or `4x` and `EDR` that stood apart. A width or speed that the tool did not know (`??`, `???`) is read as unknown.
+    /// Reads `4xEDR`, or `4x EDR`. A width or speed that the tool did not know (`??`, `???`) is read as unknown.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(speed) = text.strip_prefix("??") {
             let is_known = SPEEDS.iter().any(|(name, _)| *name == speed.trim());

@@ -19,11 +19,11 @@ pub struct ForSlurm {
     pub topology: SlurmTopology,
     /// How many hosts have adapters at several switches: the first adapter's switch counts.
     pub several: usize,
-    /// The hosts that are left out, because Slurm would not take their names.
+    /// The hosts that are left out because Slurm does not accept their names.
     pub unnamed: Vec<String>,
 }
 
-/// Can a node of Slurm have this name? Blanks, commas and brackets would end it or make it a list.
+/// Whether a node of Slurm can have this name: blanks, commas and brackets would end it or make it a list.
 fn is_node_name(host: &str) -> bool {
     !host.is_empty() && host.chars().all(|character| character.is_ascii_alphanumeric() || "-_.".contains(character))
 }
@@ -31,8 +31,8 @@ fn is_node_name(host: &str) -> bool {
 impl Fabric {
     /// The fabric as Slurm knows networks.
     ///
-    /// A fabric whose switches are a tree, with hosts at its leaves alone, is written as it is. Any other one, and so every fat tree, becomes its
-    /// switches with hosts below one switch: slurmctld ends where a switch has both hosts and switches below it.
+    /// A tree of switches with hosts at its leaves only is written as it is. Any other fabric, and so every fat tree, becomes its switches
+    /// with hosts below one switch: slurmctld exits if a switch has both hosts and switches below it.
     pub fn slurm(&self) -> ForSlurm {
         let network = &self.network;
         let mut home: BTreeMap<&str, RouterId> = BTreeMap::new();
@@ -76,18 +76,18 @@ impl Fabric {
         ForSlurm { topology, several: several.len(), unnamed: unnamed.into_iter().collect() }
     }
 
-    /// The switch to which a host's terminal is linked: its router, or, where hosts are routers themselves, the first switch beside it that
-    /// has links to more than this host.
+    /// The switch of a host's terminal: its router, or, where hosts are routers themselves, the first neighbouring switch that has links to
+    /// more than this host.
     fn switch_of(&self, host: &str, terminal: TerminalId) -> Option<RouterId> {
         let router = self.network.injection_port(terminal).0;
         if self.is_switch(router) {
             return Some(router);
         }
-        let beside = |router| neighbours(&self.network, router).filter(|&neighbour| self.is_switch(neighbour));
+        let switches = |router| neighbours(&self.network, router).filter(|&neighbour| self.is_switch(neighbour));
         let inner = |&switch: &RouterId| {
             neighbours(&self.network, switch).all(|end| !self.is_switch(end) && self.hosts_of(end).all(|of_end| of_end == host))
         };
-        beside(router).find(|switch| !inner(switch)).or_else(|| beside(router).next())
+        switches(router).find(|switch| !inner(switch)).or_else(|| switches(router).next())
     }
 
     /// The hosts of a router's terminals.

@@ -183,7 +183,7 @@ fn tables_of_another_fabric_are_refused() {
         assert!(notes.contains(expected), "{new}: {notes}");
     }
     for (files, expected) in [
-        (vec![file("x", "hello\n")], "x: is no dump of a fabric"),
+        (vec![file("x", "hello\n")], "x: is not a known dump of a fabric"),
         (vec![file("t", &text)], "a fabric has one file of ibnetdiscover, or one that says all of it; found: none"),
         (vec![file("d", &blocks), file("e", &blocks)], "found: d, e"),
         (vec![file("d", &blocks), file("s", "1 2 3\n")], "s says something of routes; give the forwarding tables"),
@@ -251,7 +251,7 @@ fn hosts_of(describe: impl Fn(u32) -> String, system: impl Fn(u32) -> u32) -> (V
     (details.hosts, details.notes.join("; "))
 }
 
-/// What names no machine, or is the description of several systems, is told apart by the system; names that are set are kept.
+/// Hosts with a description that names no machine, or that several systems share, are distinguished by the system; other names are kept.
 #[test]
 fn adapters_without_a_name_are_hosts_by_their_system() {
     let generic = ["MT4123 ConnectX6 Mellanox Technologies", "localhost mlx5_0", "localhost HCA-1", "node HCA-1", "mlx5_0 node"];
@@ -260,13 +260,13 @@ fn adapters_without_a_name_are_hosts_by_their_system() {
         hosts.sort_unstable();
         assert_eq!(hosts, ["host-00000000000000a0", "host-00000000000000a1", "host-00000000000000a2", "host-00000000000000a3"]);
         assert!(notes.contains(&format!("the descriptions of 4 adapters name no host, first `{description}`")), "{notes}");
-        assert!(notes.ends_with("are told apart by sysimgguid"), "{notes}");
+        assert!(notes.ends_with("are distinguished by sysimgguid"), "{notes}");
     }
     // A device before the name of each machine: two adapters of one system are one host.
     let (hosts, notes) = hosts_of(|host| format!("mlx5_0 node{host}"), |host| 0xa0 + host / 2);
     assert_eq!(hosts.iter().collect::<std::collections::BTreeSet<_>>().len(), 2);
     assert!(notes.contains("of 4 adapters"), "{notes}");
-    // Two machines of the same name that are two systems, beside two that have names.
+    // Two systems with the same name, and two with names of their own.
     let (hosts, notes) = hosts_of(|host| if host < 2 { "node HCA-1".to_owned() } else { format!("n{host} HCA-1") }, |host| 0xa0 + host);
     assert_eq!(hosts, ["n2", "n3", "host-00000000000000a0", "host-00000000000000a1"]);
     assert!(notes.contains("of 2 adapters"), "{notes}");
@@ -294,7 +294,7 @@ fn slurm_gets_a_tree() {
 }
 
 /// slurmctld 22.05 ends with "switch has both child switches and nodes": hosts are at leaves alone. Two leaves joined to each other, and a
-/// chain of three, each with hosts; and a host whose name Slurm would take for a list.
+/// chain of three, each with hosts; and a host with a name that Slurm would read as a list.
 #[test]
 fn slurm_gets_hosts_at_leaves_alone() {
     for (switches, hosts, written) in [

@@ -74,15 +74,15 @@ pub struct Net {
     pub nic: usize,
     /// GB/s in each direction.
     pub gbyte_per_second: f64,
-    /// Does the file tell that? Else it is what the link to the adapter carries.
-    pub is_told: bool,
+    /// Whether the file gives this rate; otherwise it is that of the adapter's own link.
+    pub has_rate: bool,
 }
 
 /// GB/s between a CPU and an adapter on its chip, where the file has no PCI device between (`LOC_BW`).
 const WITHIN_CHIP: f64 = 5000.0;
 
-/// GB/s of a port of which the file tells no rate (`speed` 0 or below counts as 10 Gbit/s).
-const NET_UNTOLD: f64 = 1.25;
+/// GB/s of a port without a rate in the file, which is that of a `speed` of 0 or below: 10 Gbit/s.
+const DEFAULT_NET: f64 = 1.25;
 
 /// Parts of a node, at most.
 const MAX_DEVICES: usize = 4096;
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
                     let name = format!("nic at {}", self.topology.devices[parent].name);
                     let nic = self.add(child, Kind::Nic, name, "")?;
                     self.link(parent, nic, WITHIN_CHIP);
-                    self.nets(child, nic, NET_UNTOLD)?;
+                    self.nets(child, nic, DEFAULT_NET)?;
                 }
                 _ => {}
             }
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
                 match nic {
                     Some(nic) => self.nets(nic, device, speed),
                     None => {
-                        self.untold_net(device, speed);
+                        self.implied_net(device, speed);
                         Ok(())
                     }
                 }
@@ -297,28 +297,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The ports of an adapter, whose own link carries `upwards` GB/s.
+    /// The ports of an adapter with an own link of `upwards` GB/s.
     fn nets(&mut self, nic: Element<'a, 'a>, device: usize, upwards: f64) -> Result<(), FormatError> {
         let nets = || nic.children().filter(|child| child.has_tag_name("net"));
         for net in nets().filter(|net| !self.names_nets || net.attribute("dev").is_some()) {
             let number = net.attribute("dev").map_or_else(|| self.topology.nets.len().to_string(), str::to_owned);
             let name = net.attribute("name").map_or_else(|| format!("net{number}"), str::to_owned);
-            let is_told = self.names_nets || net.attribute("speed").is_some();
+            let has_rate = self.names_nets || net.attribute("speed").is_some();
             let speed = if net.attribute("speed").is_some() { self.number(net, "speed")? } else { 0.0 };
             let mbit = if speed > 0.0 { speed } else { 10_000.0 };
-            let gbyte_per_second = if is_told { mbit / 8000.0 } else { upwards };
-            self.topology.nets.push(Net { name, nic: device, gbyte_per_second, is_told });
+            let gbyte_per_second = if has_rate { mbit / 8000.0 } else { upwards };
+            self.topology.nets.push(Net { name, nic: device, gbyte_per_second, has_rate });
         }
         if !self.names_nets && nets().next().is_none() {
-            self.untold_net(device, upwards);
+            self.implied_net(device, upwards);
         }
         Ok(())
     }
 
-    /// The port of an adapter of which the file does not say more.
-    fn untold_net(&mut self, nic: usize, upwards: f64) {
+    /// Adds the port of an adapter without a `<net>`.
+    fn implied_net(&mut self, nic: usize, upwards: f64) {
         let name = format!("net{}", self.topology.nets.len());
-        self.topology.nets.push(Net { name, nic, gbyte_per_second: upwards, is_told: false });
+        self.topology.nets.push(Net { name, nic, gbyte_per_second: upwards, has_rate: false });
     }
 
     fn note_template(&mut self) {
@@ -329,9 +329,9 @@ impl<'a> Reader<'a> {
             );
             self.topology.notes.push(note);
         }
-        let nets = self.topology.nets.iter().filter(|net| !net.is_told).count();
+        let nets = self.topology.nets.iter().filter(|net| !net.has_rate).count();
         if nets > 0 {
-            self.topology.notes.push(format!("the file tells no rate of {nets} ports of adapters"));
+            self.topology.notes.push(format!("the file gives no rate for {nets} ports of adapters"));
         }
     }
 
@@ -419,7 +419,7 @@ fn address(busid: &str) -> String {
     busid.trim().to_ascii_lowercase()
 }
 
-/// What a PCI device is, by the beginning of its class; what is none of these is a switch.
+/// What a PCI device is, by the beginning of its class; any other is a switch.
 fn kind_of(class: &str) -> Kind {
     let class = class.to_ascii_lowercase();
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| class.starts_with(prefix));

@@ -49,7 +49,7 @@ fn grids_have_the_chips_links_and_distances_of_their_shape() {
         let found = audit(&fabric, 0);
         let routes = found.tables.unwrap();
         let chips = rows * columns;
-        // Chips are no switches, and each link is one cable.
+        // Chips are not switches, and each link is one cable.
         let cables = found.rates.values().sum::<u64>();
         assert_eq!((found.switches, u64::from(found.other_routers), u64::from(found.adapters)), (0, chips, chips), "{name}");
         assert_eq!((found.cables, cables), (0, links * planes), "{name}");
@@ -195,8 +195,8 @@ fn nodes_of_nccl_have_their_parts_and_rates() {
     }
 }
 
-/// SimAI's Spectrum-X of 4 servers of 8 GPUs: 7 GPUs are behind the own NVSwitch, 3 behind the own leaf, 21 behind a spine. Only switches
-/// pass packets on.
+/// SimAI's Spectrum-X of 4 servers of 8 GPUs: of its 31 peers a GPU reaches 7 by its NVSwitch, 3 by its leaf, 21 by a spine. Only switches
+/// forward packets.
 #[test]
 fn gpus_of_simai_reach_each_other_by_switches_alone() {
     let fabric = read(&data("ns3/Spectrum-X_32g_8gps_400Gbps_H100.txt"), Options::default()).unwrap();
@@ -290,7 +290,7 @@ fn racks(leaves: u32, hosts: u32, spines: u32) -> String {
     format!("{} {} {}\n{}\n{}\n", ends + leaves + spines, switches.len(), links.len(), switches.join(" "), links.join("\n"))
 }
 
-/// Hosts that are routers of the network are no switches, and their cables are cables once.
+/// Hosts that are routers of the network are not switches, and each of their cables counts once.
 #[test]
 fn hosts_that_are_routers_are_counted_as_hosts() {
     for (leaves, hosts, spines) in [(2, 4, 1), (3, 2, 2), (1, 5, 0), (4, 1, 4)] {
@@ -331,7 +331,7 @@ fn switches_beyond_the_largest_router_are_named() {
     assert_eq!(audit(&of_text("dumbbell.txt", &racks(1, 512, 0)).unwrap(), 0).switches, 1);
 }
 
-/// Whatever is written is read again, and says the same, by every command: of every reader, and of networks of which no rates are known.
+/// Every file that import writes is read again as the same fabric by every command, for every reader and for networks without rates.
 #[test]
 fn what_import_writes_is_read_by_all() {
     let list = "terminal h router b gbit=100\nrouter a router b gbit=333.3\nterminal g router a\n".to_owned();
@@ -377,14 +377,14 @@ fn options_that_say_nothing_are_refused() {
     let of = |name: &str, text: &str, options| {
         import(&[(name.to_owned(), text.as_bytes().to_vec())], options).map_err(|error| error.to_string())
     };
-    let told = "terminal h router b gbit=100\nterminal g router b gbit=100\n";
+    let with_rates = "terminal h router b gbit=100\nterminal g router b gbit=100\n";
     let json = network_of("r");
     let racks = racks(1, 2, 0);
     let discovery = "Switch 2 \"S-10\" # \"s\"\n[1] \"H-20\"[1] # \"n1\" lid 1 4xHDR\n[2] \"H-21\"[1] # \"n2\" lid 2 4xHDR\n\
                      Ca 1 \"H-20\" # \"n1\"\n[1] \"S-10\"[1] # lid 1 lmc 0 \"s\" lid 3 4xHDR\n\
                      Ca 1 \"H-21\" # \"n2\"\n[1] \"S-10\"[2] # lid 2 lmc 0 \"s\" lid 3 4xHDR\n";
     let link_rate = Options { link_rate: rate, ..Options::default() };
-    for (name, text) in [("l.txt", told), ("r.txt", &racks), ("n.json", &json), ("ib.txt", discovery)] {
+    for (name, text) in [("l.txt", with_rates), ("r.txt", &racks), ("n.json", &json), ("ib.txt", discovery)] {
         let noted = of(name, text, link_rate).unwrap().details.notes.join("; ");
         assert!(noted.contains("--link-rate is not used: the file gives the rates of all its links"), "{name}: {noted}");
         let noted = of(name, text, Options { joins: &joins, ..Options::default() }).unwrap().details.notes.join("; ");
@@ -395,11 +395,11 @@ fn options_that_say_nothing_are_refused() {
         ("--all-adapters", Options { all_adapters: true, ..Options::default() }),
         ("--hosts", Options { takes: Some(&|_, _| true), ..Options::default() }),
     ] {
-        let error = of("l.txt", told, options).unwrap_err();
+        let error = of("l.txt", with_rates, options).unwrap_err();
         assert!(error.starts_with(&format!("{option}: l.txt: ")), "{error}");
     }
     let notes = of("ib.txt", discovery, Options { unknown_rate, ..Options::default() }).unwrap().details.notes;
-    assert_eq!(notes, ["--unknown-rate is not used: the dump tells the rates of all cables"]);
+    assert_eq!(notes, ["--unknown-rate is not used: the dump gives the rates of all cables"]);
     let some = of("l.txt", "terminal h router b gbit=100\nterminal g router b\n", link_rate).unwrap();
     assert_eq!((some.rate(ChannelId(0)), some.rate(ChannelId(1))), ("100 Gbit/s", "50 Gbit/s"));
 }

@@ -87,11 +87,11 @@ fn templates_name_gpus_and_adapters_by_their_class() {
     let names: Vec<&str> = found.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["cpu0", "pci ffff:ff:01.0", "gpu0", "gpu1", "nic 0101:00:00.0", "nic 0102:00:00.0"]);
     // 16 lanes of 16 GT/s are 24 GB/s.
-    let nets: Vec<(&str, f64, bool)> = found.nets.iter().map(|net| (net.name.as_str(), net.gbyte_per_second, net.is_told)).collect();
+    let nets: Vec<(&str, f64, bool)> = found.nets.iter().map(|net| (net.name.as_str(), net.gbyte_per_second, net.has_rate)).collect();
     assert_eq!(nets, [("net0", 24.0, false), ("mlx5_1", 25.0, true)]);
     assert!(found.notes[0].starts_with("the 2 GPUs are known by their PCI class"), "{:?}", found.notes);
-    assert_eq!(found.notes[1], "the file tells no rate of 1 ports of adapters");
-    // A file that names a GPU by its rank is no template: others are left out.
+    assert_eq!(found.notes[1], "the file gives no rate for 1 ports of adapters");
+    // A file with the rank of a GPU is not a template: GPUs without one are left out.
     let named = text.replace("<gpu sm=\"80\"/>", "<gpu sm=\"80\" dev=\"3\" rank=\"0\"/>");
     let found = parse("t.xml", named.as_bytes()).unwrap();
     let gpus: Vec<&str> = found.devices.iter().filter(|device| device.kind == Kind::Gpu).map(|device| device.name.as_str()).collect();
