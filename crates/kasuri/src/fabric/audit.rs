@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Audit {
     /// Switches.
     pub switches: u32,
-    /// Routers of the network that are no switches: hosts, GPUs, chips, CPUs and adapters, where the file has these as nodes.
+    /// Routers that are not switches: hosts, GPUs, chips, CPUs and adapters, where the file has these as nodes.
     pub other_routers: u32,
     /// Hosts: adapters of one host count once.
     pub hosts: u64,
@@ -90,7 +90,7 @@ pub struct Routes {
     pub routes: u64,
     /// Those that do not arrive.
     pub unreachable: u64,
-    /// Of these, those whose packets go round from switch to switch: forwarding loops.
+    /// Those of them that are forwarding loops: packets go round from switch to switch.
     pub going_round: u64,
     /// Ordered pairs of adapters of which some route does not arrive.
     pub unreachable_pairs: u64,
@@ -110,7 +110,7 @@ pub struct Routes {
     pub cycle: Vec<String>,
     /// Virtual lanes that the routes use.
     pub virtual_lanes: u32,
-    /// What the verdict takes the virtual lanes of packets to be, where the dumps do not say it.
+    /// The virtual lanes that the verdict assumes, where the dumps do not give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_lanes: Option<String>,
     /// Cables and lanes of the dependency graph, and its edges.
@@ -205,7 +205,7 @@ pub fn cables(fabric: &Fabric) -> Audit {
     let (network, details) = (&fabric.network, &fabric.details);
     let mut rates: BTreeMap<String, u64> = BTreeMap::new();
     let adapters = (0..network.terminal_count()).map(ChannelId);
-    // What leads from a host, GPU or chip that is a router into its terminal is no cable.
+    // A channel from a host, GPU or chip that is a router to its own terminal is not a cable.
     let adapters = adapters.filter(|&channel| fabric.is_switch(network.injection_port(TerminalId(channel.0)).0));
     // Both channels of a cable between routers are there.
     let between: Vec<ChannelId> = network.router_channels().collect();
@@ -379,7 +379,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
                 .for_each(|source| walked.without_address(source, terminal));
         }
     }
-    // A packet that goes round waits for itself, if it is not thrown away: that is a forwarding loop, and no credit loop of the routes.
+    // A packet that goes round and is not discarded waits for itself: that is a forwarding loop, not a credit loop of the routes.
     let checked = if walked.unreachable > 0 { Arc::new(tables.only(&arriving(network, tables, &homes))) } else { Arc::clone(tables) };
     let routing = TableRouting::new(network, checked, AddressChoice::Random);
     let required = routing.virtual_channels_required();
@@ -410,8 +410,8 @@ fn arriving(network: &Network, tables: &ForwardingTables, homes: &Homes) -> BTre
     entries
 }
 
-/// What a verdict takes the virtual lanes of packets to be where the dumps of a fabric do not say it: what routings such as DFSSSP or LASH
-/// need, which part packets by their service levels.
+/// The virtual lanes that a verdict assumes where the dumps of a fabric do not give them. Routings such as DFSSSP or LASH separate packets
+/// by service level.
 pub(super) fn assumed_lanes(fabric: &Fabric, tables: &ForwardingTables) -> Option<String> {
     // Fabrics without LIDs have no service levels.
     let has_levels = fabric.details.terminal_lids.iter().any(|&lid| lid > 0);

@@ -18,7 +18,7 @@ pub struct PairRoutes {
     pub routes: u64,
     /// Those whose packets do not arrive.
     pub unreachable: u64,
-    /// Of these, those whose packets go round from switch to switch: forwarding loops.
+    /// Those of them that are forwarding loops: packets go round from switch to switch.
     pub going_round: u64,
     /// The first of them, with the reason.
     pub unreachable_first: Vec<Unreachable>,
@@ -30,7 +30,7 @@ pub struct PairRoutes {
     pub cycle: Vec<String>,
     /// Virtual lanes that tables use.
     pub virtual_lanes: u32,
-    /// What the verdict takes the virtual lanes of packets to be, where the dumps do not say it.
+    /// The virtual lanes that the verdict assumes, where the dumps do not give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_lanes: Option<String>,
     /// Routes over each cable, if every pair sends alike.

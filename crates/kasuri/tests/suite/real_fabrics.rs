@@ -177,10 +177,10 @@ fn line(wrong: &[(u32, u32, u32)], extra: &[(&str, &str)]) -> Fabric {
     import(&files, Options::default()).unwrap()
 }
 
-/// Packets to the last host that two switches send to each other go round. That is no credit loop: those that arrive wait for nothing in a
+/// Packets to the last host that two switches send to each other go round. That is not a credit loop: those that arrive do not wait in a
 /// cycle. Of six routes the two to that host are lost, and in the pairs that are asked for one.
 #[test]
-fn a_packet_that_goes_round_is_no_credit_loop() {
+fn a_packet_that_goes_round_is_not_a_credit_loop() {
     let fabric = line(&[(1, 3, 2)], &[]);
     let found = audit(&fabric, 0).tables.unwrap();
     assert_eq!((found.routes, found.unreachable, found.going_round, found.credit_loops), (6, 2, 2, false));
@@ -188,7 +188,7 @@ fn a_packet_that_goes_round_is_no_credit_loop() {
     let pairs = [(TerminalId(0), TerminalId(2)), (TerminalId(0), TerminalId(1))];
     let found = kasuri::fabric::audit::audit_pairs(&fabric, fabric.network.tables().unwrap(), &pairs, 0).pairs.unwrap();
     assert_eq!((found.routes, found.unreachable, found.going_round, found.credit_loops), (2, 1, 1, false));
-    // An entry that is missing is lost, too, and goes nowhere round.
+    // A route with a missing entry is lost, too, but does not go round.
     let found = audit(&line(&[(1, 3, 255)], &[]), 0).tables.unwrap();
     assert_eq!((found.unreachable, found.going_round, found.credit_loops), (2, 0, false));
     // Two packets that go to and fro over the same cables the long way round wait for each other: a credit loop, and all arrive.
@@ -218,7 +218,7 @@ fn an_audit_with_lost_routes_ends_with_status_1() {
     }
 }
 
-/// A verdict on lanes says what it takes them to be where the dumps do not say it: routings such as DFSSSP part packets by service levels.
+/// A verdict on lanes says what it assumes where the dumps do not give them: routings such as DFSSSP separate packets by service level.
 #[test]
 fn verdicts_say_which_lanes_they_assume() {
     let lanes = "Switch 0x11, base LID 1, \"s\"\n1 2 : 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 15\n";
@@ -269,5 +269,8 @@ fn rates_of_a_file_are_not_scaled_in_silence() {
     }
     // Latencies are cycles of flits of 64 bytes.
     let (status, error) = check("f.json", "flit_bytes = 32\nchannel_gbit_per_second = 100");
-    assert!(status == Some(2) && error.contains("the latencies in `f.json` are cycles of flits of 64 bytes: set flit_bytes = 64"), "{error}");
+    assert!(
+        status == Some(2) && error.contains("the latencies in `f.json` are cycles of flits of 64 bytes: set flit_bytes = 64"),
+        "{error}"
+    );
 }
