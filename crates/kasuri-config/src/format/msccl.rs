@@ -1,7 +1,7 @@
 //! MSCCL algorithms (`.xml`): what the threadblocks of each GPU do step by step. Reader and writer; [`check`] proves what one does.
 //!
 //! Source: the schedulers and tools of Azure/msccl-scheduler (a0bfca14a) and microsoft/msccl-tools (030a750fc); Cai et al.,
-//! Synthesizing Optimal Collective Algorithms, PPoPP 2021. What MSCCL itself takes: `loader.rs`.
+//! Synthesizing Optimal Collective Algorithms, PPoPP 2021. What MSCCL itself accepts: `loader.rs`.
 
 mod check;
 mod compose;
@@ -41,7 +41,7 @@ pub struct Algorithm {
     pub max_bytes: u64,
     /// The GPUs, by number.
     pub gpus: Vec<Gpu>,
-    /// Elements of the file that were passed over, each kind once.
+    /// Notes on skipped elements of the file, one for each kind.
     pub notes: Vec<String>,
 }
 
@@ -233,7 +233,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Algorithm, FormatError> {
     Reader(Xml { name, document: &document }, RefCell::default()).algorithm()
 }
 
-/// A document, and by the element that was passed over and the one in which it is: how many there are, and the first one's line.
+/// A document, and for each skipped kind of element, with its parent: their number and the first one's line.
 struct Reader<'a>(Xml<'a>, RefCell<BTreeMap<(&'a str, &'a str), (u32, usize)>>);
 
 impl<'a> Reader<'a> {
@@ -255,12 +255,12 @@ impl<'a> Reader<'a> {
         if self.0.needed(node, key)?.trim() == "-1" { Ok(None) } else { Ok(Some(self.number(node, key, most)? as u32)) }
     }
 
-    /// The children of this name. MSCCL's loader passes over others, and so is done here, with a note.
+    /// The children of this name. Others are skipped, as by MSCCL's loader, with a note.
     fn children(&self, node: Node<'a, 'a>, tag: &str) -> Vec<Node<'a, 'a>> {
         let (found, others): (Vec<_>, Vec<_>) = node.children().filter(Node::is_element).partition(|child| child.tag_name().name() == tag);
         for other in others {
-            let mut passed_over = self.1.borrow_mut();
-            let known = passed_over.entry((other.tag_name().name(), node.tag_name().name())).or_insert((0, self.0.line(other)));
+            let mut skipped = self.1.borrow_mut();
+            let known = skipped.entry((other.tag_name().name(), node.tag_name().name())).or_insert((0, self.0.line(other)));
             known.0 += 1;
         }
         found
@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
     fn notes(&self) -> Vec<String> {
         let note = |(&(name, parent), &(count, line)): (&(&str, &str), &(u32, usize))| {
             let elements = if count == 1 { "element" } else { "elements" };
-            format!("{}:{line}: {count} {elements} <{}> in <{parent}> passed over, as by MSCCL's loader", self.0.name, short(name))
+            format!("{}:{line}: {count} {elements} <{}> in <{parent}> skipped, as by MSCCL's loader", self.0.name, short(name))
         };
         self.1.borrow().iter().map(note).collect()
     }

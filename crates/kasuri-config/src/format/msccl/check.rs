@@ -28,10 +28,10 @@ pub struct Checked {
 const SLOTS: usize = 8;
 /// Clock values that a check may keep.
 const MAX_CLOCKS: usize = 1 << 27;
-/// Parts of values that a check may add up and hand on, in all its runs.
+/// Parts of values that a check may add or copy, over all its runs.
 const MAX_WORK: usize = 1 << 26;
 
-/// Proves that MSCCL takes an algorithm, and its postcondition, in each place in which it may work.
+/// Proves that MSCCL accepts an algorithm, and its postcondition, in each place in which it may work.
 ///
 /// # Errors
 /// A sentence about the first thing that is wrong: with the GPU, threadblock and step, or the block of the output and what it holds.
@@ -138,7 +138,7 @@ struct Run<'a> {
     kept: BTreeMap<(usize, u32), Option<Clock>>,
     /// The first accesses whose order nothing says. A wrong result counts more: it names the block.
     race: Option<String>,
-    /// Parts of values that have been added up and handed on.
+    /// Parts of values that have been added or copied.
     work: usize,
 }
 
@@ -301,8 +301,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Refuses a step whose chunks of origin and of destination are partly the same: MSCCL's threads work on all of them side by side. Where they
-    /// are the same ones each thread writes what it has read.
+    /// Refuses a step with a partly overlapping source and destination: MSCCL's threads process all chunks in parallel. With the same
+    /// chunks as source and destination each thread writes what it has read.
     fn check_overlap(&self, process: usize, step: &Step) -> Result<(), String> {
         if !(step.kind.reads() && step.kind.writes()) {
             return Ok(());
@@ -316,8 +316,8 @@ impl<'a> Run<'a> {
         let (name, count) = (self.name(process), step.count);
         let (source, destination) = (step.source, step.destination);
         Err(format!(
-            "{name}: the {count} chunks from {source} and the {count} from {destination} overlap; MSCCL works on all of them at once, so that what arrives \
-             is not defined"
+            "{name}: the {count} chunks from {source} and the {count} from {destination} overlap; MSCCL processes all of them at once, so \
+             that the result is undefined"
         ))
     }
 
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
         }
         self.work += 1 + value.len();
         if self.work > MAX_WORK {
-            return Err(format!("needs more than {MAX_WORK} steps of adding and copying to be checked, which is too many"));
+            return Err(format!("needs a check of more than {MAX_WORK} additions and copies, which is too many"));
         }
         Ok(value)
     }

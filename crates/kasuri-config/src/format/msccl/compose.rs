@@ -76,8 +76,8 @@ pub fn compose(
     Ok(algorithm)
 }
 
-/// By how far a message goes (receiver less sender, modulo ranks) its channel: at both ends of a connection the same, and on none more
-/// threadblocks of a GPU than it may have.
+/// The channel of each distance (receiver less sender, modulo ranks): the same at both ends of a connection, and with no more threadblocks
+/// of a GPU than a channel may have.
 fn channels(collective: &dyn collective::Collective, ranks: u32) -> BTreeMap<u32, u32> {
     let rounds = (0..collective.rounds()).flat_map(|round| (0..ranks).map(move |rank| (round, rank)));
     let distance = |(round, rank)| Some((collective.send(rank, round)?.peer + ranks - rank) % ranks);
@@ -85,7 +85,7 @@ fn channels(collective: &dyn collective::Collective, ranks: u32) -> BTreeMap<u32
     (0..).zip(distances).map(|(place, distance)| (distance, place / MAX_BLOCKS_PER_CHANNEL)).collect()
 }
 
-/// Chunks that follow each other and meet the same fate at the receiver, as many as a step may have.
+/// Consecutive chunks with the same effect at the receiver, at most as many as a step may have.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     first: u32,

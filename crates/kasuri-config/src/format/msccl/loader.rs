@@ -1,7 +1,7 @@
-//! What MSCCL takes: the rules of its loader, and the waiting of its interpreter.
+//! What MSCCL accepts: the rules of its loader, and the waits of its interpreter.
 //!
 //! Source: microsoft/msccl b23e9cd, `src/graph/topo.cc`, `src/graph/xml.cc`, `src/include/msccl.h`,
-//! `src/collectives/device/msccl_interpreter.h`. Where RCCL has a larger limit, that counts.
+//! `src/collectives/device/msccl_interpreter.h`. Where RCCL's limit is larger, it applies.
 
 use super::{Algorithm, Collective, Gpu, Place, Step, StepKind, ThreadBlock};
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ const MAX_ELEMENTS: usize = 4095;
 /// Elements in one, at most: `MAX_SUBS`.
 const MAX_GPUS: usize = 1024;
 
-/// The algorithm as MSCCL runs it: each step waits for the first step of the other threadblock that tells that it is as far.
+/// The algorithm as MSCCL runs it: each step waits for the first step of the other threadblock with a high enough flag.
 ///
 /// # Errors
-/// A sentence about the first thing that the loader refuses, or that would make a threadblock wait for ever.
+/// A sentence about the first thing that the loader refuses, or about a wait that would never end.
 pub fn as_run(algorithm: &Algorithm) -> Result<Algorithm, String> {
     let Algorithm { min_bytes, max_bytes, channels, .. } = *algorithm;
     if max_bytes > 0 && min_bytes > max_bytes {
@@ -75,7 +75,7 @@ fn check_gpu(algorithm: &Algorithm, number: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// The chunks of input and output, of which a buffer that is not used may have none.
+/// Checks the numbers of chunks of input and output; an unused buffer may have 0.
 fn check_chunks(algorithm: &Algorithm, gpu: &Gpu) -> Result<(), String> {
     let gpus = algorithm.gpus.len() as u64;
     let [input_parts, output_parts] = match algorithm.collective {
@@ -123,7 +123,9 @@ fn check_step(gpu: &Gpu, step: &Step, before: Option<&Step>) -> Result<(), Strin
         return Err(format!(": cnt is {}; MSCCL takes at most {MAX_COUNT}", step.count));
     }
     if before.is_some_and(|before| before.kind == StepKind::Nothing && before.waits_for.is_some()) && step.waits_for.is_none() {
-        return Err(": steps `nop` that wait come before it, and depid is -1; MSCCL takes them with a step that waits, too".to_owned());
+        return Err(
+            ": steps `nop` that wait come before it, and depid is -1; MSCCL accepts them only before a step that waits, too".to_owned()
+        );
     }
     let is_fused = |before: &Step| {
         let same = before.destination == step.destination && before.source.buffer == step.source.buffer;
@@ -132,10 +134,10 @@ fn check_step(gpu: &Gpu, step: &Step, before: Option<&Step>) -> Result<(), Strin
     if let Some(before) = before.filter(|before| is_fused(before) && before.count != step.count) {
         return Err(format!(": adds {} chunks where the step before adds {}; MSCCL makes one of both", step.count, before.count));
     }
-    // Of this kind alone the loader looks at neither.
-    let is_looked_at = step.kind != StepKind::ReceiveReduceCopy;
+    // The loader checks neither place of this kind.
+    let is_checked = step.kind != StepKind::ReceiveReduceCopy;
     let places = [(step.kind.reads(), step.source), (step.kind.writes(), step.destination)];
-    let used = places.into_iter().filter(|(is_used, _)| *is_used && is_looked_at);
+    let used = places.into_iter().filter(|(is_used, _)| *is_used && is_checked);
     for (_, Place { buffer, offset }) in used {
         let chunks = gpu.chunks[buffer as usize];
         if offset >= chunks {
@@ -146,7 +148,7 @@ fn check_step(gpu: &Gpu, step: &Step, before: Option<&Step>) -> Result<(), Strin
     Ok(())
 }
 
-/// By step the number that it writes into its threadblock's flag when it is done; `None` for those that write none.
+/// For each step the number that it writes into its threadblock's flag at its end; `None` if it writes none.
 ///
 /// The interpreter counts steps that do something, and before each the steps `nop` that wait.
 fn flags(block: &ThreadBlock) -> Vec<Option<u32>> {
@@ -160,18 +162,18 @@ fn flags(block: &ThreadBlock) -> Vec<Option<u32>> {
     block.steps.iter().map(flag).collect()
 }
 
-/// Makes each step wait for the first step of the other threadblock whose flag is as high as the number that it waits for.
+/// Makes each step wait for the first step of the other threadblock with a flag of at least the awaited number.
 fn resolve_waits(gpu: &mut Gpu) -> Result<(), String> {
     let all: Vec<Vec<Option<u32>>> = gpu.blocks.iter().map(flags).collect();
     for (number, block) in gpu.blocks.iter_mut().enumerate() {
         for (place, step) in block.steps.iter_mut().enumerate() {
             let Some((other, on)) = step.waits_for else { continue };
-            // What does not exist is named where the steps are run.
+            // A missing step is reported when the steps are run.
             let Some(flags) = all.get(other as usize).filter(|flags| (on as usize) < flags.len()) else { continue };
             let Some(first) = flags.iter().position(|flag| flag.is_some_and(|flag| flag >= on)) else {
                 return Err(format!(
-                    "tb {number} step {place} waits for step {on} of tb {other}, which tells nobody that it is done: hasdep must be 1; \
-                     MSCCL would wait for ever"
+                    "tb {number} step {place} waits for step {on} of tb {other}, which never signals its end: hasdep must be 1; MSCCL \
+                     would wait forever"
                 ));
             };
             step.waits_for = Some((other, first as u32));

@@ -107,15 +107,15 @@ fn what_is_no_algorithm_is_refused_with_its_line() {
     assert!(error("ngpus=\"2\"", "ngpus=\"2\" nthreads=\"100\"").contains("nthreads is 100; it must be a multiple of 32"));
 }
 
-/// MSCCL's loader passes over elements that it does not know; so does the reader, and says so. A step needs no offset of what it does not use.
+/// MSCCL's loader skips elements that it does not know; so does the reader, with a note. A step needs no offset in a buffer that it does
+/// not use.
 #[test]
-fn what_the_loader_passes_over_is_passed_over() {
+fn elements_that_the_loader_skips_are_skipped() {
     let known = parse("a.xml", ALL_REDUCE.as_bytes()).unwrap();
     let text = ALL_REDUCE.replace("<tb id=\"0\"", "<copy i_off=\"0\"/>\n<tb id=\"0\"").replacen("</tb>", "<hint/></tb>", 1);
     let text = text.replacen("srcoff=\"1\" dstbuf=\"i\" dstoff=\"1\"", "srcoff=\"1\" dstbuf=\"i\" dstoff=\"-1\"", 1);
     let found = parse("a.xml", text.as_bytes()).unwrap();
-    let ends =
-        ["2 elements <copy> in <gpu> passed over, as by MSCCL's loader", "1 element <hint> in <tb> passed over, as by MSCCL's loader"];
+    let ends = ["2 elements <copy> in <gpu> skipped, as by MSCCL's loader", "1 element <hint> in <tb> skipped, as by MSCCL's loader"];
     assert!(found.notes.iter().zip(ends).all(|(note, end)| note.ends_with(end)) && found.notes.len() == 2, "{:?}", found.notes);
     assert!(found.notes[0].starts_with("a.xml:4: "), "{:?}", found.notes);
     let mut gpus = found.gpus;
@@ -129,23 +129,23 @@ fn what_the_loader_passes_over_is_passed_over() {
     );
 }
 
-/// What microsoft/msccl's loader (topo.cc) refuses and where its interpreter would wait for ever (msccl_interpreter.h), each by one change to an
-/// algorithm that is right.
+/// What microsoft/msccl's loader (topo.cc) refuses and where its interpreter would wait forever (msccl_interpreter.h), each by one change
+/// to an algorithm that is right.
 #[test]
 fn what_msccl_does_not_run_is_refused() {
     let changed = |from: &str, to: &str| {
         assert!(ALL_REDUCE.contains(from), "{from}");
         verdict(&ALL_REDUCE.replacen(from, to, 1))
     };
-    let telling = "dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>";
-    let silent = telling.replace("hasdep=\"1\"", "hasdep=\"0\"");
+    let signalling = "dstbuf=\"s\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\" hasdep=\"1\"/>";
+    let silent = signalling.replace("hasdep=\"1\"", "hasdep=\"0\"");
     let copy = "type=\"cpy\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" depid=\"0\" deps=\"2\" hasdep=\"0\"/>";
     let plain = copy.replace("depid=\"0\" deps=\"2\"", "depid=\"-1\" deps=\"-1\"");
     let nop = "type=\"nop\" srcbuf=\"i\" srcoff=\"-1\" dstbuf=\"o\" dstoff=\"-1\" cnt=\"0\" depid=\"0\" deps=\"2\" hasdep=\"0\"/>";
     let chain = format!("{nop}\n<step s=\"1\" {plain}");
     let many_steps: String = (0..256).map(|s| format!("<step s=\"{}\" {nop}", s + 1)).collect();
     let cases = [
-        (telling, silent.clone(), "gpu 0 tb 1 step 0 waits for step 2 of tb 0, which tells nobody that it is done: hasdep must be 1"),
+        (signalling, silent.clone(), "gpu 0 tb 1 step 0 waits for step 2 of tb 0, which never signals its end: hasdep must be 1"),
         ("send=\"1\" recv=\"1\"", "send=\"1\" recv=\"0\"".into(), "gpu 0 tb 0 has the GPU 0 itself as its peer"),
         ("send=\"-1\" recv=\"-1\" chan=\"0\"", "send=\"-1\" recv=\"-1\" chan=\"1\"".into(), "gpu 0 tb 1: chan is 1; with nchannels = 1"),
         ("nchannels=\"1\"", "nchannels=\"0\"".into(), "chan is 0; with nchannels = 0"),
@@ -161,10 +161,10 @@ fn what_msccl_does_not_run_is_refused() {
         let problem = changed(from, to).unwrap_err();
         assert!(problem.starts_with(expected) || problem.contains(expected), "{problem}\n{expected}");
     }
-    // A later step that tells is enough: the flag that it writes is above the one that is waited for.
+    // A later step that signals is enough: its flag is above the awaited number.
     let later =
         format!("{silent}\n      <step s=\"3\" {}", plain.replace("dstoff=\"1\"", "dstoff=\"1\"").replace("hasdep=\"0\"", "hasdep=\"1\""));
-    let without = ALL_REDUCE.replacen(telling, &later, 1).replacen(
+    let without = ALL_REDUCE.replacen(signalling, &later, 1).replacen(
         "type=\"cpy\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" depid=\"0\"",
         "type=\"nop\" srcbuf=\"s\" srcoff=\"0\" dstbuf=\"i\" dstoff=\"1\" cnt=\"1\" depid=\"0\"",
         1,
