@@ -80,8 +80,8 @@ impl Document {
         Ok(network.owners().map(|owners| Network::clone(owners)).unwrap_or(network))
     }
 
-    /// As [`Document::network`]; but of a file that a run has kept each port of a terminal with several stays a terminal of its own, by which the
-    /// channels of the run's vectors are numbered.
+    /// As [`Document::network`]; but in a file kept from a run each port of a terminal with several ports remains a terminal, as in the
+    /// numbers of the channels in the run's vectors.
     ///
     /// # Errors
     /// As [`Document::network`].
@@ -329,7 +329,7 @@ impl<'a> Preparation<'a> {
         let table = context.required_table("network", "topology = \"mesh\"")?;
         let build = || build_network(context, self.files).map(Arc::new);
         let built = self.built.networks.get(|known| known == table, || table.clone(), build)?;
-        // A file that a run has kept is by ports already.
+        // A file kept from a run is by ports already.
         let whole = built.owners().map_or_else(|| Arc::clone(&built), Arc::clone);
         let has_ports = whole.further_home_count() > 0;
         let is_by_ports = built.owners().is_some() || !has_ports;
@@ -502,8 +502,8 @@ fn check_rates(section: &Section<'_>, needed: &NeededUnits, units: Units) -> Res
         let is_written = |key: &&str| section.table.contains_key(*key);
         let key = ["channel_gbit_per_second", "rate", "cycle_ns"].into_iter().find(is_written).unwrap_or("path");
         let problem = format!(
-            "gives a channel of one cycle a flit {given} Gbit/s; with the rates of the links in `{path}` it is {wanted}: all links would be \
-             {ratio:.4} times as fast as in the file; set channel_gbit_per_second = {wanted}"
+            "gives a channel of one cycle a flit {given} Gbit/s; with the rates of the links in `{path}` it is {wanted}: all links would \
+             be {ratio:.4} times as fast as in the file; set channel_gbit_per_second = {wanted}"
         );
         return Err(section.error(key, problem));
     }

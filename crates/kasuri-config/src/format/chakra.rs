@@ -193,7 +193,7 @@ pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, Unrea
     }
 }
 
-/// The ranks for which a trace has files, but a network of so many NPUs none, in words; `None` if there are no such files.
+/// A phrase about the ranks of a trace's files that a network of `npus` NPUs does not have; `None` if there are none.
 pub fn surplus(files: &dyn Files, prefix: &str, npus: u32) -> Option<String> {
     let is_there = |&npu: &u32| file_names(prefix, npu).iter().any(|name| files.is_there(name));
     let ranks = npus + (npus..).take_while(is_there).count() as u32;

@@ -45,7 +45,7 @@ pub struct EdgeList {
     pub ports: Vec<(u32, u32, usize)>,
     /// The links and channels in the order of the lines.
     pub edges: Vec<Edge>,
-    /// What of the file has no effect.
+    /// Notes on parts of the file that have no effect.
     pub notes: Vec<String>,
 }
 

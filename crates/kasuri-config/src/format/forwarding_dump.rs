@@ -11,7 +11,7 @@
 //! OpenSM writes `#` for `:` and no titles; `ibroute -n` leaves out what stands behind the port; instead of `Lid 2` a directed path may
 //! stand. LIDs are hexadecimal, ports decimal; 255 is no path. Tables of multicast are passed over. A switch's table ends with the number of
 //! its rows (OpenSM counts LIDs without a path, too, which have no row); where `ibroute` failed in the middle its message stands instead, and
-//! the table is taken as far as it goes; warnings of the tools (`ibwarn: …`) may stand anywhere. Source: rdma-core 44,
+//! the table is taken as far as it goes; warnings of the tools (`ibwarn: …`) may be anywhere. Source: rdma-core 44,
 //! `infiniband-diags/ibroute.c`; OpenSM 3.3, `osm_dump.c`.
 
 use super::tool_messages::is_message;
@@ -85,7 +85,7 @@ pub fn parse<'a>(name: &str, bytes: &'a [u8], take: &mut dyn FnMut(Item<'a>) -> 
                 state = State::Outside;
             }
         } else if is_message(text) {
-            // The tool goes on; a table that it then leaves is one that it could not finish.
+            // The tool continues; if the table then has no end, the tool could not finish it.
             if let State::Table { warned, .. } = &mut state {
                 *warned = true;
             }
@@ -107,7 +107,7 @@ pub fn parse<'a>(name: &str, bytes: &'a [u8], take: &mut dyn FnMut(Item<'a>) -> 
 enum State {
     Outside,
     Multicast,
-    /// `warned`: the tool has said that something went wrong.
+    /// `warned`: the tool has printed a warning.
     Table {
         line: usize,
         rows: u64,
@@ -116,7 +116,7 @@ enum State {
 }
 
 impl State {
-    /// A table that has begun has to end before another one, or the file, does: with `true` where the tool gave it up with a warning.
+    /// Checks that no table is open at the head of the next one or at the end of the file; `true` if one is, but after a warning.
     fn check_ended(&self) -> Result<bool, String> {
         match self {
             Self::Table { warned: true, .. } => Ok(true),
@@ -142,7 +142,7 @@ impl State {
     }
 }
 
-/// Does a tool give up the table with this message?
+/// Whether a tool gives up the table with this message.
 fn is_failure(text: &str) -> bool {
     ["iberror", "SubnGet"].iter().any(|word| text.contains(word)) || text.contains("failed") && !is_message(text)
 }
@@ -214,9 +214,9 @@ mod tests {
         assert_eq!(items(DUMP).unwrap(), expected);
     }
 
-    /// A warning after which the table goes on changes nothing; one after which it does not, ends it.
+    /// A warning within a table changes nothing; a table without an end after a warning is incomplete.
     #[test]
-    fn warnings_within_tables_are_passed_over() {
+    fn warnings_within_tables_are_skipped() {
         let warning = "ibwarn: [7] mad_rpc: _do_madrpc failed; dport (Lid 3)\n";
         assert_eq!(items(&DUMP.replacen("0x0002 000", &format!("{warning}0x0002 000"), 1)).unwrap(), items(DUMP).unwrap());
         let left = DUMP.replacen("3 valid lids dumped \n", warning, 1);

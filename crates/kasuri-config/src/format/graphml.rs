@@ -75,14 +75,14 @@ fn escaped(text: &str) -> String {
 /// Reads a graph as an edge list: what networkx and others write, and [`write`].
 ///
 /// Nodes have `kind` (`router` or `terminal`; without it a router), `name` (else their id) and `ports`; edges `gbit` (Gbit/s), or `latency` and
-/// `period` (cycles), `source_port` and `target_port`. What a node or edge does not say is the `<default>` of its key. An undirected edge is a
+/// `period` (cycles), `source_port` and `target_port`. A missing attribute has the `<default>` of its key. An undirected edge is a
 /// link, a directed one a channel. Where no node is a terminal, every router has one of its name. Nodes and edges of a graph within a node (a
 /// group of yEd) count as the others; the node around them is a router only if an edge ends at it. `<port>` says where an edge ends in a
 /// drawing, and has no effect.
 ///
 /// # Errors
-/// No GraphML, several graphs, a hyperedge, an edge between nodes that are not there, an attribute that is not what it should be or whose key
-/// is not declared; with the line. Source: the GraphML specification 1.1, graphml.graphdrawing.org.
+/// The text is not GraphML, or has several graphs, a hyperedge, an edge to a missing node, an invalid attribute or one without a declared
+/// key; with the line. Source: the GraphML specification 1.1, graphml.graphdrawing.org.
 pub fn read(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
     let document = xml::document(name, bytes)?;
     let mut reader = Reader { xml: Xml { name, document: &document }, keys: BTreeMap::new(), nodes: BTreeMap::new() };
@@ -104,7 +104,7 @@ struct Key<'a> {
     default: Option<String>,
 }
 
-/// A node or an edge, and whether edges of its graph are directed if they do not say it.
+/// A node or an edge, and whether edges of its graph are directed by default.
 type Part<'a> = (Element<'a, 'a>, bool);
 
 /// The text in an element, comments left out.
@@ -119,7 +119,7 @@ fn within<'a>(element: Element<'a, 'a>, name: &'static str) -> impl Iterator<Ite
 }
 
 impl<'a> Reader<'a> {
-    /// What a node or edge says, over the defaults.
+    /// The attributes of a node or edge, with defaults.
     fn data(&self, element: Element<'a, 'a>) -> Result<BTreeMap<&'a str, String>, FormatError> {
         let of = element.tag_name().name();
         let keys = self.keys.values().filter(|key| key.of == of || key.of == "all");
@@ -329,9 +329,9 @@ mod tests {
 </graphml>
 "#;
 
-    /// The id identifies a node, and a name may be that of several.
+    /// Several nodes may share a name; their ids differ.
     #[test]
-    fn equal_names_are_told_apart_by_the_ids() {
+    fn equal_names_are_distinguished_by_the_ids() {
         let text = TRIANGLE.replace(
             "<node id=\"a\"/>\n    <node id=\"b\"/>",
             "<node id=\"a\"><data key=\"d2\">x</data></node><node id=\"b\"><data key=\"d2\">x</data></node>",
@@ -381,9 +381,9 @@ mod tests {
         assert!(read("g", b"<graphml/>").unwrap_err().to_string().contains("has no <graph>"));
     }
 
-    /// Specification, section 2.4.4: the default of a key counts for every element of its kind that has no data of its own for it.
+    /// Specification, section 2.4.4: the default of a key applies to every element of its kind without data for it.
     #[test]
-    fn defaults_count_where_nothing_is_said() {
+    fn defaults_apply_where_data_is_missing() {
         let text = |of: &str| {
             format!(
                 "<graphml><key id=\"k\" for=\"node\" attr.name=\"kind\"><default>terminal</default></key>\

@@ -8,10 +8,10 @@
 //! [1](2c90300001001)  "S-0002c90000001000"[1]   # lid 1 lmc 0 "leaf 0" lid 2 4xQDR
 //! ```
 //!
-//! Each cable stands at both ends. GUIDs are compared as numbers, however they are padded. With `-f` ` s=4 w=2 v=4` follows each rate, with
-//! `-g` the nodes of a chassis may be described twice, alike, and ports have a second number (`[3][ext 1]`). Files of ibsim have any word for
-//! an id, `Hca` for `Ca`, and a cable may stand at one end only. Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`; ibsim 0.10,
-//! `README`.
+//! Each cable is listed at both ends. GUIDs are compared as numbers, however they are padded. With `-f` ` s=4 w=2 v=4` follows each rate,
+//! with `-g` the nodes of a chassis may be described twice, alike, and ports have a second number (`[3][ext 1]`). Files of ibsim have any
+//! word for an id, `Hca` for `Ca`, and a cable may be listed at one end only. Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`;
+//! ibsim 0.10, `README`.
 
 use super::{FormatError, text_of};
 use crate::fabric::discovery::{Discovery, End, Id, Kind, MAX_LID, MAX_LMC, MAX_PORT, Node, hexadecimal, number_after};
@@ -97,7 +97,7 @@ fn kind_of(word: &str) -> Option<Kind> {
     }
 }
 
-/// `Switch 36 "S-0002…" # "name" base port 0 lid 2 lmc 0`. The GUIDs are those that were told before: the node's and its system's.
+/// `Switch 36 "S-0002…" # "name" base port 0 lid 2 lmc 0`. The GUIDs come from the lines before it: the node's and its system's.
 fn node(kind: Kind, text: &str, (guid, system): (Option<u64>, Option<u64>), line: usize) -> Result<Node, String> {
     if text.contains(" ports ") && text.contains(" devid 0x") {
         return Err("is a line of `ibnetdiscover -l` (or -S, -H, -R), which names no cables; run it without these options".to_owned());
@@ -149,7 +149,7 @@ fn port(text: &str, node: u32, is_switch: bool, line: usize) -> Result<End, Stri
     Ok(End { node, port, guid, lid, lmc, peer: id_of(peer), peer_port, rate, line })
 }
 
-/// The comment of a port without what may stand behind the rate: ` s=4 w=2 v=4` of `ibnetdiscover -f`, ` slot 3` and ` (scp)` of some makers.
+/// The comment of a port up to the rate, without ` s=4 w=2 v=4` of `ibnetdiscover -f`, and ` slot 3` and ` (scp)` of some makers.
 fn without_full_information(comment: &str) -> &str {
     let mut rest = comment.trim_end();
     loop {
@@ -232,7 +232,7 @@ mod tests {
         assert!(parse("t", b"[1] \"S-1\"[2]\n").unwrap_err().to_string().contains("t:1: a port before any node"));
     }
 
-    /// What the program prints with -f and -g, and what its messages put between.
+    /// The output with -f and -g, and with messages of the tools.
     #[test]
     fn full_and_grouped_output_is_the_same_fabric() {
         let plain = parse("t", PAIR.as_bytes()).unwrap();
@@ -253,11 +253,11 @@ mod tests {
             &PAIR[place..]
         );
         assert_eq!(lines(parse("t", grouped.as_bytes()).unwrap()), lines(plain.clone()));
-        // What is described twice and not alike stays for the check of cables to refuse.
+        // Different descriptions of a node are kept: the check of cables refuses them.
         assert_eq!(parse("t", grouped.replacen("\"MF0;a", "\"MF0;b", 1).as_bytes()).unwrap().nodes.len(), 3);
-        let told =
+        let with_messages =
             PAIR.replacen("\n[5]", "\nibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 3)\nsrc/query_smp.c:98; send failed; -5\n[5]", 1);
-        let found = parse("t", told.as_bytes()).unwrap();
+        let found = parse("t", with_messages.as_bytes()).unwrap();
         let note = "t holds 2 messages of the tools, first in line 7: `ibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 3)`; \
                     the dump may be incomplete";
         assert_eq!(found.messages.note("t").as_deref(), Some(note));

@@ -6,8 +6,8 @@
 //! SW    18 19 0x00066a00ec002dd9 4x SDR                                    'leaf 12'
 //! ```
 //!
-//! Kind, LID, port, GUID of the node, width and speed, then the same of the other end. A port without a cable has no other end. What the
-//! program says of its progress (`DR path … -> new Switch`) is passed over, and so are its messages. How many ports a node has is not told, nor an adapter's LMC.
+//! Kind, LID, port, GUID of the node, width and speed, then the same of the other end. A port without a cable has no other end. Lines
+//! of progress (`DR path … -> new Switch`) and messages are skipped. The number of a node's ports and the LMC of an adapter are missing.
 //! Source: rdma-core 44, `infiniband-diags/ibnetdiscover.c`, `dump_ports_report`.
 
 use super::ibnetdiscover::check_lid;

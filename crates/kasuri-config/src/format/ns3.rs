@@ -3,11 +3,10 @@
 //!
 //! Source: SimAI cef83f9dd, `astra-sim-alibabacloud/inputs/topo` (its generator), astra-sim's ns-3 front end, and ns3-datacenter b3ee6bf75,
 //! `examples/PowerTCP` and `examples/Reverie`. ns-3 begins with `nodes switches links`; in ns3-datacenter with `nodes switches tors links`,
-//! or with the rates of two kinds of links behind these; SimAI with `nodes gpus_per_server nvswitches switches links gputype`, to which
-//! ns3-msccl 34b808587 (`examples/allstack`) adds `gpus_per_node`. Then the
-//! numbers of the switches (those of SimAI's NVSwitches first); then `source destination rate delay error` for each link. Words are
-//! separated by white space, line ends mean nothing, and what stands behind the last link is not read. Rates without unit are bit/s and
-//! delays without unit seconds, as ns-3's `DataRate` and `Time` have them.
+//! or with the rates of two kinds of links after these; SimAI with `nodes gpus_per_server nvswitches switches links gputype`, to which
+//! ns3-msccl 34b808587 (`examples/allstack`) adds `gpus_per_node`. Then the numbers of the switches (those of SimAI's NVSwitches first);
+//! then `source destination rate delay error` for each link. Words are separated by white space, line ends mean nothing, and text after the
+//! last link is not read. Rates without unit are bit/s and delays without unit seconds, as ns-3's `DataRate` and `Time` have them.
 
 use super::{FormatError, short, text_of};
 use std::collections::BTreeMap;
@@ -80,7 +79,7 @@ const PER_SECOND: [(&str, f64); 4] = [("bps", 1.0), ("b/s", 1.0), ("Bps", 8.0), 
 /// Units of delays, in ns.
 const DELAYS: [(&str, f64); 7] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("ps", 1e-3), ("fs", 1e-6), ("min", 6e10)];
 
-/// A rate without unit is at least so many bit/s: a smaller number is one whose unit was forgotten.
+/// The least rate without a unit, in bit/s: in a smaller one the unit was forgotten.
 const LEAST_PLAIN_RATE: f64 = 1e6;
 
 /// The number with which a word begins, and its unit.
@@ -118,7 +117,7 @@ enum Form {
     TorsAndRates,
     /// `nodes gpus_per_server nvswitches switches links gputype`
     SimAi,
-    /// The same with `gpus_per_node` behind it, as ns3-msccl has it.
+    /// The same with `gpus_per_node` at the end, as in ns3-msccl.
     SimAiOfNodes,
 }
 
@@ -136,8 +135,8 @@ impl Form {
         matches!(self, Self::SimAi | Self::SimAiOfNodes)
     }
 
-    /// The form in which the words are a topology: where several fit, that of which the first line has all words. `first_line` is how many
-    /// words it has. A file that is none of them is read in the form that its first line has, so that the error names what does not fit.
+    /// The form in which the words are a topology; if several fit, the one with as many words as the first line, `first_line`. A file of
+    /// none of these forms is read in that of its first line, so that the error names the word that does not fit.
     fn of(words: &[&str], first_line: usize) -> Self {
         if words.get(5).is_some_and(|word| word.starts_with(char::is_alphabetic)) {
             return if first_line == Self::SimAiOfNodes.words() { Self::SimAiOfNodes } else { Self::SimAi };
@@ -166,7 +165,7 @@ impl Form {
     }
 }
 
-/// Does a file look like one of these: does it begin with three numbers, and is a link where it should be, or has it at least a rate?
+/// Whether a file looks like one of these: it begins with three numbers, and has a link where it should be, or at least a rate.
 pub fn is_topology(bytes: &[u8]) -> bool {
     let words = || bytes.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let is_number = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
@@ -182,8 +181,8 @@ pub fn is_topology(bytes: &[u8]) -> bool {
 /// Reads a topology.
 ///
 /// # Errors
-/// A word that is no number, rate or delay; a node that is not there, a switch that stands twice, a link that leads to its own beginning,
-/// or, of SimAI, a second link between two nodes, of which it would keep one; fewer links than are announced.
+/// A word that is not a number, rate or delay; a missing node, a duplicate switch, a link from a node to itself, or, of SimAI, a second
+/// link between two nodes, of which it would keep one; fewer links than are announced.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Topology, FormatError> {
     let text = text_of(name, bytes)?;
     let words = text.lines().zip(1..).flat_map(|(line, number)| line.split_whitespace().map(move |word| (number, word))).collect();
@@ -194,7 +193,7 @@ struct Words<'a> {
     name: &'a str,
     words: Vec<(usize, &'a str)>,
     next: usize,
-    /// Delays that are told without a unit.
+    /// Delays without a unit.
     without_unit: u32,
 }
 
@@ -283,13 +282,13 @@ impl<'a> Words<'a> {
         Ok(kinds)
     }
 
-    /// What stands behind the last link, and what has no unit.
+    /// Notes on text after the last link and on delays without a unit.
     fn notes(&self, links: u32) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((line, word)) = self.words.get(self.next) {
             let looks_like_links = if word.parse::<u32>().is_ok() { "; if these are links, too, their number is wrong" } else { "" };
             notes.push(format!(
-                "line {line} has `{}` behind the {links} links that the file announces: from there on it is not read, as in \
+                "line {line} has `{}` after the {links} links that the file announces: from there on it is not read, as in \
                  ns-3{looks_like_links}",
                 short(word)
             ));
@@ -341,12 +340,12 @@ mod tests {
 
     /// ns-3 reads the links that are announced and nothing more; HPCC's own file ends with a description of itself.
     #[test]
-    fn text_behind_the_links_is_noted() {
+    fn text_after_the_links_is_noted() {
         let text = "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n";
         let found = parse("t", text.as_bytes()).unwrap();
         assert_eq!((found.links.len(), found.notes), (2, Vec::new()));
         let found = parse("t", format!("{text}\nFirst line: total node #, switch node #, link #\n").as_bytes()).unwrap();
-        let note = "line 6 has `First` behind the 2 links that the file announces: from there on it is not read, as in ns-3";
+        let note = "line 6 has `First` after the 2 links that the file announces: from there on it is not read, as in ns-3";
         assert_eq!((found.links.len(), found.notes), (2, vec![note.to_owned()]));
         let more = parse("t", text.replacen("3 1 2", "3 1 1", 1).as_bytes()).unwrap();
         assert!(more.notes[0].ends_with("if these are links, too, their number is wrong"), "{:?}", more.notes);

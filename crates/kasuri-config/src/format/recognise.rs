@@ -58,6 +58,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Form> {
     if first.starts_with('<') {
         return markup(beginning).or_else(|| kind_of(bytes).map(Form::Fabric));
     }
+    // Text of any kind may follow the links.
     if ns3::is_topology(bytes) {
         return Some(Form::Fabric(FileKind::Ns3));
     }
@@ -175,7 +176,7 @@ impl Form {
                 "GraphML; `kasuri fabric import FILE -o network.json`, `topology = \"file\"` and Network.from_graphml read it"
             }
             Self::Fabric(FileKind::Network) => {
-                "JSON, as a network that Kasuri has written is; `topology = \"file\"`, `kasuri fabric` and Network.from_json read such files"
+                "JSON, such as a network that Kasuri wrote; `topology = \"file\"`, `kasuri fabric` and Network.from_json read such files"
             }
             Self::Fabric(FileKind::EdgeList) => {
                 "an edge list of Kasuri; `topology = \"file\"` and `kasuri fabric import FILE -o network.json` read it"
@@ -271,7 +272,7 @@ mod tests {
             assert_eq!(recognise(text.as_bytes()), Some(form), "{text}");
             assert_eq!(recognise(format!("\u{feff}{text}").as_bytes()), Some(form), "{text}");
         }
-        for text in ["", "\0\u{1}\n", "some prose that is no file of a known form\n", "a = 3\n"] {
+        for text in ["", "\0\u{1}\n", "some prose of no known form at all\n", "a = 3\n"] {
             assert_eq!(recognise(text.as_bytes()), None, "{text:?}");
         }
     }

@@ -64,7 +64,7 @@ const MOST_CHARACTERS: usize = 64;
 /// Reads a `topology.conf`. `name` is the file's name for messages.
 ///
 /// # Errors
-/// A line of another form, an unknown key, switches below themselves, or what is neither switches nor blocks: each names the line, and the
+/// A line of another form, an unknown key, a switch below itself, or a file with neither switches nor blocks: each names the line, and the
 /// other line where there is one.
 pub fn parse_conf(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError> {
     let mut found = SlurmTopology::default();
@@ -102,7 +102,7 @@ pub fn parse_conf(name: &str, bytes: &[u8]) -> Result<SlurmTopology, FormatError
     Ok(found)
 }
 
-/// What scontrol shows of a block beside its nodes: its size, and its number, which says nothing more.
+/// The size of a block, which scontrol shows with its nodes; removes its number, too.
 fn shown_size(keys: &mut BTreeMap<String, String>) -> Result<Option<u32>, String> {
     keys.remove("blockindex");
     let Some(size) = keys.remove("blocksize") else { return Ok(None) };

@@ -3,13 +3,13 @@
 use super::FormatError;
 use thiserror::Error;
 
-/// U+FEFF in UTF-8. At the beginning of a text it says how the text is encoded, and is no part of it.
+/// U+FEFF in UTF-8: at the beginning of a file it marks the encoding and does not belong to the text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Why bytes are not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotText {
-    /// They begin with a byte-order mark of UTF-16 or UTF-32, or with letters whose second byte is zero.
+    /// They begin with a byte-order mark of UTF-16 or UTF-32, or with letters of two bytes, one of them zero.
     #[error("is text in {encoding}, not in UTF-8; convert it, for example with `iconv -f {encoding} -t UTF-8`")]
     Encoding {
         /// The encoding as iconv calls it.
@@ -42,7 +42,7 @@ pub fn without_mark(bytes: &[u8]) -> &[u8] {
 /// The text of a file, without a byte-order mark.
 ///
 /// # Errors
-/// The bytes are not UTF-8. Of other encodings and of gzipped files the error says so.
+/// The bytes are not UTF-8. The error names other encodings and gzipped files as such.
 pub fn decode(bytes: &[u8]) -> Result<&str, NotText> {
     if let Some(encoding) = other_encoding(bytes) {
         return Err(NotText::Encoding { encoding });
@@ -53,7 +53,7 @@ pub fn decode(bytes: &[u8]) -> Result<&str, NotText> {
     })
 }
 
-/// The encoding of a text in UTF-16 or UTF-32, by its byte-order mark or by the zeros beside its first letters.
+/// The encoding of a text in UTF-16 or UTF-32, by its byte-order mark or by the zero bytes of its first letters.
 fn other_encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_no_part_of_the_text() {
+    fn a_mark_does_not_belong_to_the_text() {
         assert_eq!(decode(b"\xef\xbb\xbfa\n"), Ok("a\n"));
         assert_eq!(decode(b"a\xef\xbb\xbf"), Ok("a\u{feff}"));
         assert_eq!(decode(b"\xef\xbb\xbf"), Ok(""));

@@ -1,17 +1,17 @@
-//! Messages of the InfiniBand tools that came into a dump with it, as `ibnetdiscover > dump 2>&1` puts them there.
+//! Messages of the InfiniBand tools within a dump, where `ibnetdiscover > dump 2>&1` puts them.
 //!
 //! Source: rdma-core 44: `libibmad/mad.h` (`ibwarn: [PID] FUNCTION: …`, `ibpanic:`, `ibdebug:`, `[PID] FUNCTION: …`), `libibnetdisc/internal.h`
 //! (`FILE.c:LINE; …`), `infiniband-diags/ibdiag_common.c` (`PROGRAM: iberror: …`), `ibroute.c` and `dump_fts.c` (`SubnGet(LFT) failed …`).
 
-/// Programs and shells whose name begins a message.
+/// Programs and shells that begin messages with their names.
 const PROGRAMS: [&str; 12] =
     ["ibnetdiscover", "ibroute", "dump_lfts", "dump_lfts.sh", "dump_fts", "dump_mfts", "opensm", "perl", "sh", "bash", "sudo", "srun"];
 
-/// How other messages begin.
+/// Beginnings of other messages.
 const BEGINNINGS: [&str; 10] =
     ["ibwarn:", "ibpanic:", "ibdebug:", "iberror:", "SubnGet(", "SubnGet failed", "Failed to ", "failed to ", "WARNING", "warning:"];
 
-/// Messages that a reader has passed over.
+/// Messages that a reader has skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Messages {
     count: usize,
@@ -30,7 +30,7 @@ impl Messages {
         found
     }
 
-    /// The sentence about them, if there are some.
+    /// A note about them, if there are any.
     pub(crate) fn note(&self, file: &str) -> Option<String> {
         let (line, text) = self.first.as_ref()?;
         let count = self.count;
@@ -57,7 +57,7 @@ fn is_source_position(word: &str) -> bool {
     })
 }
 
-/// `[4711] main: …`; a port has an id in quotes behind its number.
+/// `[4711] main: …`; a port has an id in quotes after its number.
 fn is_verbose(text: &str) -> bool {
     let Some((number, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else { return false };
     let is_function =

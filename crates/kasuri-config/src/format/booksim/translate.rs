@@ -102,8 +102,8 @@ impl Translator<'_> {
         let sample_period = self.integer("sample_period", 1, 1 << 40)?;
         let warmup_periods = self.integer("warmup_periods", 0, 1 << 20)?;
         let max_samples = self.integer("max_samples", 1, 1 << 20)?;
-        // BookSim knows no limit; this one only stops what would never end. By its rules a run ends after so many samples; by Kasuri's own a
-        // load near saturation would be measured for as long as it may be.
+        // BookSim has no limit; this one only stops runs that would never end. By BookSim's rules a run ends after `max_samples`; by
+        // Kasuri's rules a load near saturation is measured up to the limit.
         let sampled = sample_period.saturating_mul(max_samples).saturating_mul(100);
         let least = if self.rules == Rules::BookSim { 100_000_000 } else { 10_000_000 };
         measure.insert("max_cycles".to_owned(), sampled.max(least).into());

@@ -131,7 +131,8 @@ fn process_groups_of_pytorch_are_read() {
     assert_eq!(**groups, [(2, [1, 3].into()), (0, [].into())]);
 }
 
-/// 2^60 ns are 1,152,921,504,606,846.976 us: a microsecond more, and what wraps or saturates as 64 bits of nanoseconds, is no time.
+/// 2^60 ns are 1,152,921,504,606,846.976 us. Refused are a microsecond more, and times that overflow 64 bits
+/// of nanoseconds.
 #[test]
 fn durations_that_are_not_simulated_are_refused() {
     let most = (1_u64 << 60) / 1000;

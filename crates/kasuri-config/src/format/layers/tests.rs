@@ -25,9 +25,9 @@ fn a_table_has_what_its_lines_say() {
     assert_eq!((second.weight_gradient.compute_ns, second.update_ns), (3, 100));
 }
 
-/// What a header says of the job and the network does not have is named: other GPUs than all, or than those of a stage; stages, accumulated steps.
+/// Parts of the header that are not modelled are named: GPUs that are neither all nor those of a stage, several stages, accumulated steps.
 #[test]
-fn what_a_header_says_besides_is_named() {
+fn unmodelled_parts_of_a_header_are_named() {
     let left_out = |from: &str, to: &str, npus: u32| {
         parse("t.txt", TABLE.replacen(from, to, 1).as_bytes()).unwrap().leave_out(&mut System::default(), npus)
     };

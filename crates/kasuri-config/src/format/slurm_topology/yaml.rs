@@ -1,4 +1,4 @@
-//! `topology.yaml`: a list of topologies, of which the one that is asked for, else the cluster's default, else the first, is taken.
+//! `topology.yaml`: a list of topologies. The requested one is read, else the cluster's default, else the first.
 
 use super::{Block, SlurmTopology, Switch};
 use crate::format::yaml::{self, Content, Value};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// A topology of a file that may have several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FromYaml {
-    /// What was taken.
+    /// The chosen topology.
     pub topology: SlurmTopology,
     /// Its name.
     pub name: String,

@@ -130,8 +130,8 @@ impl Translator<'_> {
         ])
     }
 
-    /// Columns and rows of routers. BookSim wants y = x and then reads x alone: routers fill rows of so many, and terminals the grid of
-    /// their clusters, whose numbers leave the network where the last row is not full. Single terminals are numbered as their routers.
+    /// Columns and rows of routers. BookSim requires y = x and then reads x alone: routers fill rows of x, and terminals the grid of their
+    /// clusters, in which a last row that is not full has numbers outside the network. Single terminals have the numbers of their routers.
     fn floor(&self, routers: Option<i64>, columns: i64, is_single: bool, has_distance: bool) -> Result<Vec<i64>, BookSimError> {
         match routers {
             Some(routers) if routers % columns == 0 => Ok(vec![columns, routers / columns]),
