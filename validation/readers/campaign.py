@@ -54,7 +54,7 @@ class Command:
         self.kasuri, self.work = kasuri, work
 
     def run(self, *words: object) -> tuple[int, str, str]:
-        """Status, standard output and standard error; status 124 where the limit of time was reached."""
+        """Status, standard output and standard error; status 124 at the time limit."""
         try:
             done = subprocess.run(
                 [self.kasuri, *map(str, words)], capture_output=True, text=True, cwd=self.work, check=False, timeout=LIMIT_SECONDS
@@ -109,7 +109,7 @@ def graphml(command: Command, sample: Sample) -> Answer:
 
 
 def graph_counts(file: pathlib.Path) -> tuple[int, int]:
-    """Nodes that are no hosts, and channels between them: by networkx, or by elements where networkx fails on an attribute's value."""
+    """Nodes that are not hosts, and channels between them: by networkx, or by elements where networkx fails on an attribute's value."""
     try:
         graph = networkx.read_graphml(file)
     except (KeyError, ValueError, TypeError):
@@ -242,7 +242,7 @@ def slurm(command: Command, sample: Sample) -> Answer:
 
 
 def uncommented(text: str) -> str:
-    """Without what stands behind a number sign."""
+    """The text without comments after a number sign."""
     return re.sub(r"#[^\n]*", "", text)
 
 
@@ -250,14 +250,14 @@ def hostlist(words: str) -> Iterator[str]:
     """The names of a Slurm list with at most one pair of brackets a name."""
     for name in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", words):
         before, bracket, rest = name.partition("[")
-        numbers, _, behind = rest.partition("]")
+        numbers, _, after = rest.partition("]")
         if not bracket:
             yield name
             continue
         for part in numbers.split(","):
             first, _, last = part.partition("-")
             for number in range(int(first), int(last or first) + 1):
-                yield f"{before}{number:0{len(first)}d}{behind}"
+                yield f"{before}{number:0{len(first)}d}{after}"
 
 
 def ibnetdiscover(command: Command, sample: Sample) -> Answer:
@@ -315,7 +315,7 @@ def samples(rows: list[dict[str, str]], repositories: pathlib.Path, work: pathli
 
 
 def write_named(repository: pathlib.Path, commit: str, path: str, file: pathlib.Path) -> None:
-    """Write the network that a configuration of BookSim names beside it, if the repository has it there."""
+    """Write the network file of a BookSim configuration next to it, if the repository has it there."""
     named = assignments(file.read_text(errors="replace")).get("network_file", "")
     source = str(pathlib.PurePosixPath(path).parent / named)
     if named and "/" not in named and git(repository, "ls-tree", commit, source):
@@ -366,7 +366,7 @@ VERDICTS = ("read", "refused", "wrong")
 
 
 def judge(command: Command, sample: Sample, refusal: str | None) -> tuple[str, str]:
-    """The verdict on a file, and what is to be said of it."""
+    """The verdict on a file, and a message about it."""
     answer = FORMATS[sample.format](command, sample)
     if refusal is not None:
         if answer.status == 2 and refusal in answer.message:
