@@ -20,7 +20,7 @@ pub(super) fn document<'a>(name: &str, bytes: &'a [u8]) -> Result<Document<'a>, 
     })
 }
 
-/// The position of the first declaration of an entity. Comments and quoted literals may contain the word, and so may the document itself.
+/// The position of the first declaration of an entity. Comments, literals and the document itself may contain the word.
 fn entity(text: &str) -> Option<usize> {
     let mut place = 0;
     while let Some(found) = text[place..].find('<') {
@@ -38,20 +38,23 @@ fn entity(text: &str) -> Option<usize> {
     None
 }
 
-/// Bytes up to the end of a declaration, or to the declarations within it.
+/// Bytes up to the end of a declaration as roxmltree reads it: a DOCTYPE ends at the declarations within it, or at a `>` outside its
+/// literals, any other declaration at the first `>`.
 fn declaration(text: &str) -> Option<usize> {
+    if !text.starts_with("<!DOCTYPE") {
+        return text.find('>');
+    }
     let mut quote = None;
-    text.bytes().position(|byte| match (quote, byte) {
-        (None, b'"' | b'\'') => {
-            quote = Some(byte);
+    text.find(|character| match (quote, character) {
+        (None, '"' | '\'') => {
+            quote = Some(character);
             false
         }
-        (None, b'>' | b'[') => true,
-        (Some(open), byte) if open == byte => {
-            quote = None;
+        (Some(open), _) => {
+            quote = quote.filter(|_| character != open);
             false
         }
-        _ => false,
+        (None, _) => matches!(character, '>' | '['),
     })
 }
 
@@ -109,6 +112,8 @@ mod tests {
             "<!DOCTYPE a [\n<!ENTITY % e SYSTEM \"/etc/passwd\"> %e;]><a/>".to_owned(),
             "<!DOCTYPE a [<!-- <a> -->\n<!ENTITY e \"x\">]><a/>".to_owned(),
             "<!DOCTYPE a SYSTEM '<a> <!-- [' [<!ATTLIST a b CDATA \"<c>\">\n<!ENTITY e \"x\">]><a/>".to_owned(),
+            "<!DOCTYPE a [<!ATTLIST a b CDATA '<c'>\n<!ENTITY e \"x\">]><a>&e;</a>".to_owned(),
+            "<!DOCTYPE a [<!ELEMENT a '>\n<!ENTITY e \"x\">]><a>&e;</a>".to_owned(),
         ] {
             assert!(read(&text).unwrap_err().starts_with("f:2: declares an entity"), "{text}");
         }
