@@ -50,7 +50,8 @@ const BYTES: usize = 20_000;
 
 /// The form of a file, as far as its beginning shows it.
 pub fn recognise(bytes: &[u8]) -> Option<Form> {
-    let beginning = beginning(text::without_mark(bytes));
+    let bytes = text::without_mark(bytes);
+    let beginning = beginning(bytes);
     let lines = meaningful_lines("", beginning).ok()?;
     let is_comment = |line: &str| line.starts_with("//") || line.starts_with("/*");
     let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).filter(|line| !is_comment(line)).take(LINES).collect();
@@ -65,13 +66,15 @@ pub fn recognise(bytes: &[u8]) -> Option<Form> {
     by_lines(first, &lines).or_else(|| kind_of(bytes).map(Form::Fabric)).or_else(|| plain_edges(&lines))
 }
 
-/// The first bytes, up to the end of a line.
+/// The first bytes, up to the end of a line, or at least of a character.
 fn beginning(bytes: &[u8]) -> &[u8] {
-    let most = &bytes[..bytes.len().min(BYTES)];
-    if most.len() == bytes.len() {
+    if bytes.len() <= BYTES {
         return bytes;
     }
-    most.iter().rposition(|&byte| byte == b'\n').map_or(most, |end| &most[..end])
+    let most = &bytes[..BYTES];
+    let is_first_of_character = |&byte: &u8| byte & 0xc0 != 0x80;
+    let end = most.iter().rposition(|&byte| byte == b'\n').or_else(|| most.iter().rposition(is_first_of_character));
+    &most[..end.unwrap_or(BYTES)]
 }
 
 /// A file in XML or HTML, by its first element.
@@ -230,6 +233,17 @@ pub fn explain(name: &str, bytes: &[u8], expected: &[Form], problem: String) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file without line breaks is known wherever its beginning ends within a character of two or three bytes.
+    #[test]
+    fn files_of_one_long_line_are_known() {
+        for shift in 0..6 {
+            for letters in ["\u{e9}", "\u{20ac}"] {
+                let text = format!("<graphml>{}<graph>{}", " ".repeat(shift), letters.repeat(BYTES));
+                assert_eq!(recognise(text.as_bytes()), Some(Form::Fabric(FileKind::GraphMl)), "{shift} {letters}");
+            }
+        }
+    }
 
     /// Files as their own programs write them, with and without a byte-order mark.
     #[test]
