@@ -27,7 +27,7 @@ use std::fmt::Write;
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Description, FormatError> {
     let text = decode(bytes).map_err(|problem| match problem {
         NotText::Invalid { byte } => {
-            let before = std::str::from_utf8(&bytes[..byte]).unwrap_or_default();
+            let before = decode(&bytes[..byte]).unwrap_or_default();
             let place = Place::behind(before);
             FormatError::new(name, place.line, format!("{problem}, and does not begin as the binary form of GOAL does"))
                 .in_column(place.column(before))
