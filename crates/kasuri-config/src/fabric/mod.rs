@@ -278,7 +278,7 @@ fn put_together(files: &[SourceFile], options: Options<'_>) -> Result<Fabric, Fa
 /// The kind of a file.
 ///
 /// # Errors
-/// It is none of those that are read; with what it is instead, where that is known.
+/// It is none of those that are read; the error names its form if it is a known one.
 fn known_kind(name: &str, bytes: &[u8]) -> Result<FileKind, FabricError> {
     if let Some(kind) = kind_of(bytes) {
         return Ok(kind);
@@ -450,9 +450,9 @@ fn rate_in_file(discovery: &Discovery, cable: &CableEnds) -> Option<Rate> {
 /// The rate of a cable; one that was not known is asked for.
 fn rate_of(discovery: &Discovery, cable: &CableEnds, unknown: Option<Rate>) -> Result<Rate, FabricError> {
     let end = &discovery.ends[cable.one as usize];
-    let told = rate_in_file(discovery, cable);
-    [told, unknown].into_iter().flatten().find(|rate| rate.is_known()).ok_or_else(|| {
-        let shown = told.map_or("no rate".to_owned(), |rate| format!("rate {rate}"));
+    let rate = rate_in_file(discovery, cable);
+    [rate, unknown].into_iter().flatten().find(|rate| rate.is_known()).ok_or_else(|| {
+        let shown = rate.map_or("no rate".to_owned(), |rate| format!("rate {rate}"));
         let problem = format!(
             "the cable at port {} of `{}` has {shown}; say what such cables carry, for example --unknown-rate 4xHDR",
             end.port, discovery.nodes[end.node as usize].name
@@ -557,11 +557,11 @@ impl Details {
         let hosts = (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect();
         let periods: BTreeSet<u32> = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period).collect();
         let place = |channel| periods.range(..network.link(ChannelId(channel)).period).count() as u8;
-        let has_place = periods.len() <= usize::from(u8::MAX);
+        let fits = periods.len() <= usize::from(u8::MAX);
         Self {
             hosts,
-            rates: if has_place { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
-            channel_rates: if has_place { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
+            rates: if fits { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
+            channel_rates: if fits { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
             ..Self::without_addresses(network)
         }
     }
@@ -608,12 +608,12 @@ impl Fabric {
         rate.and_then(|&rate| self.details.rates.get(usize::from(rate))).map_or("", String::as_str)
     }
 
-    /// Is a router a switch, and not itself a host, a GPU, a chip or a CPU?
+    /// Whether a router is a switch, and not itself a host, a GPU, a chip or a CPU.
     pub fn is_switch(&self, router: RouterId) -> bool {
         self.details.is_switch.get(router.index()).copied().unwrap_or(true)
     }
 
-    /// Does a channel lead from a switch to a switch?
+    /// Whether a channel leads from a switch to a switch.
     pub fn is_between_switches(&self, channel: ChannelId) -> bool {
         [self.network.source(channel), self.network.destination(channel)]
             .iter()

@@ -6,7 +6,7 @@ use super::{Fabric, FabricError, UNUSED_LINK_RATE};
 use crate::format::nccl::{Device, Kind, Topology};
 use crate::names::distinguish;
 
-/// The fabric of a node, or of several whose GPUs have NVLinks to one switch. GPUs can send on all their links at once. `link_rate` is that
+/// The fabric of a node, or of several with GPUs at one NVSwitch. GPUs can send on all their links at once. `link_rate` is that
 /// of ports of adapters for which the file gives none.
 ///
 /// # Errors

@@ -382,7 +382,7 @@ impl<'a> Reader<'a> {
             let found = Buffer::ALL.into_iter().find(|buffer| buffer.name() == name);
             let buffer = found.ok_or_else(|| self.0.error(node, format!("{buffer} is `{}`; it must be i, o or s", short(name))))?;
             let text = self.0.needed(node, offset)?;
-            // A step has no offset of what it does not use.
+            // A step needs no offset in a buffer that it does not use.
             let offset = if !is_used && text.trim() == "-1" { 0 } else { self.number(node, offset, most)? };
             Ok(Place { buffer, offset: offset as u32 })
         };

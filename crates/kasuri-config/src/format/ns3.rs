@@ -154,7 +154,7 @@ impl Form {
         Some(self.words() + switches as usize)
     }
 
-    /// Is the first link where it should be?
+    /// Whether the first link is where it should be.
     fn fits(self, words: &[&str]) -> bool {
         let link = self.first_link(words).and_then(|first| words.get(first..first + 5));
         link.is_some_and(|link| {

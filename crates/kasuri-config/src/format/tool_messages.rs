@@ -38,7 +38,7 @@ impl Messages {
     }
 }
 
-/// Is this line a message of a tool?
+/// Whether a line is a message of a tool.
 pub(crate) fn is_message(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))

@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 /// The network of an edge list: lines `router A router B [latency=L] [period=P]` and `terminal T router A`, comments after `#`.
 ///
-/// The grammar stands in [`crate::format::edge_list`]. Channels whose line tells no latency or period have those of `[network]`. GraphML is
-/// read alike. A file whose name ends in `.json` is a network as `kasuri topology --export json` writes it, with its labels: latencies and
-/// periods are its own. One whose name ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches: its fastest links
-/// have the periods of `[network]`, slower ones longer ones.
+/// The grammar stands in [`crate::format::edge_list`]. Channels without a latency or period in their line have those of `[network]`. GraphML
+/// is read in the same way. A file with a name that ends in `.json` is a network as `kasuri topology --export json` writes it, with its
+/// labels, latencies and periods. One with a name that ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches:
+/// its fastest links have the periods of `[network]`, slower ones longer ones.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {

@@ -126,7 +126,7 @@ fn whole_networks_and_experiments_may_have_a_mark() {
 
 /// `kasuri fabric import` recognises what a marked file is.
 #[test]
-fn fabrics_are_recognised_behind_the_mark() {
+fn fabrics_with_a_mark_are_recognised() {
     for (name, text) in [
         ("pair.txt", &corpus!("ibnetdiscover/pair.txt")[..]),
         ("servers.txt", corpus!("ns3/servers.txt")),
