@@ -595,6 +595,19 @@ impl Details {
     }
 }
 
+/// The channels from a router, in the order of its ports.
+fn outputs(network: &Network, router: RouterId) -> impl Iterator<Item = ChannelId> + '_ {
+    (0..network.port_count(router)).filter_map(move |port| network.output_channel(router, port as Port))
+}
+
+/// The routers to which channels of a router lead, in the order of its ports, with these channels.
+pub fn neighbours(network: &Network, router: RouterId) -> impl Iterator<Item = (RouterId, ChannelId)> + '_ {
+    outputs(network, router).filter_map(|channel| match network.destination(channel) {
+        Endpoint::Router(neighbour, _) => Some((neighbour, channel)),
+        Endpoint::Terminal(_) => None,
+    })
+}
+
 impl Fabric {
     /// The payload of a channel in Gbit/s, where it is known.
     pub fn gbit_per_second(&self, channel: ChannelId) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! The tree of switches that Slurm is told of a fabric.
 
-use super::Fabric;
+use super::{Fabric, neighbours, outputs};
 use crate::format::slurm_topology::{SlurmTopology, Switch};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
@@ -83,30 +83,20 @@ impl Fabric {
         if self.is_switch(router) {
             return Some(router);
         }
-        let switches = |router| neighbours(&self.network, router).filter(|&neighbour| self.is_switch(neighbour));
-        let inner = |&switch: &RouterId| {
-            neighbours(&self.network, switch).all(|end| !self.is_switch(end) && self.hosts_of(end).all(|of_end| of_end == host))
-        };
+        let neighbours = |router| neighbours(&self.network, router).map(|(neighbour, _)| neighbour);
+        let switches = |router| neighbours(router).filter(|&neighbour| self.is_switch(neighbour));
+        let inner =
+            |&switch: &RouterId| neighbours(switch).all(|end| !self.is_switch(end) && self.hosts_of(end).all(|of_end| of_end == host));
         switches(router).find(|switch| !inner(switch)).or_else(|| switches(router).next())
     }
 
     /// The hosts of a router's terminals.
     fn hosts_of(&self, router: RouterId) -> impl Iterator<Item = &str> {
-        let ports = 0..self.network.port_count(router);
-        let ends = ports.filter_map(move |port| Some(self.network.destination(self.network.output_channel(router, port as u16)?)));
-        ends.filter_map(|end| match end {
+        outputs(&self.network, router).filter_map(|channel| match self.network.destination(channel) {
             Endpoint::Terminal(terminal) => self.details.hosts.get(terminal.index()).map(String::as_str),
             Endpoint::Router(..) => None,
         })
     }
-}
-
-/// The routers to which a router's ports lead, in the order of its ports.
-fn neighbours(network: &Network, router: RouterId) -> impl Iterator<Item = RouterId> + '_ {
-    (0..network.port_count(router)).filter_map(move |port| match network.destination(network.output_channel(router, port as u16)?) {
-        Endpoint::Router(neighbour, _) => Some(neighbour),
-        Endpoint::Terminal(_) => None,
-    })
 }
 
 /// Names that Slurm takes: other characters become underscores, long ones lose their beginning, and equal ones get their number.

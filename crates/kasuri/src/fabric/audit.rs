@@ -1,7 +1,7 @@
 //! An audit of a fabric: its cables, and every route of its forwarding tables.
 
 use super::pairs::{PairRoutes, routes_of};
-use kasuri_config::fabric::Fabric;
+use kasuri_config::fabric::{Fabric, neighbours};
 use kasuri_network::deadlock::{Coverage, EscapePath, Report, Verdict, check_within};
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::metrics::hops_from;
@@ -254,15 +254,6 @@ fn ranks(network: &Network) -> Vec<u32> {
         }
     }
     rank
-}
-
-/// The routers to which channels of a router lead.
-fn neighbours(network: &Network, router: RouterId) -> impl Iterator<Item = (RouterId, ChannelId)> + '_ {
-    let channels = (0..network.port_count(router)).filter_map(move |port| network.output_channel(router, port as u16));
-    channels.filter_map(move |channel| match network.destination(channel) {
-        Endpoint::Router(neighbour, _) => Some((neighbour, channel)),
-        Endpoint::Terminal(_) => None,
-    })
 }
 
 /// The value that occurs most often, of equals the greatest.
