@@ -108,7 +108,7 @@ fn delay(word: &str) -> Option<f64> {
 
 /// How a topology begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Header {
     /// `nodes switches links`
     Plain,
     /// `nodes switches tors links`
@@ -121,7 +121,7 @@ enum Form {
     SimAiOfNodes,
 }
 
-impl Form {
+impl Header {
     fn words(self) -> usize {
         match self {
             Self::Plain => 3,
@@ -135,16 +135,16 @@ impl Form {
         matches!(self, Self::SimAi | Self::SimAiOfNodes)
     }
 
-    /// The form in which the words are a topology; if several fit, the one with as many words as the first line, `first_line`. A file of
-    /// none of these forms is read in that of its first line, so that the error names the word that does not fit.
+    /// The header with which the words are a topology; if several fit, the one with as many words as the first line, `first_line`. A file
+    /// that fits none has the header of its first line, so that the error names the word that does not fit.
     fn of(words: &[&str], first_line: usize) -> Self {
         if words.get(5).is_some_and(|word| word.starts_with(char::is_alphabetic)) {
             return if first_line == Self::SimAiOfNodes.words() { Self::SimAiOfNodes } else { Self::SimAi };
         }
-        let forms = [Self::Plain, Self::Tors, Self::TorsAndRates];
-        let fitting: Vec<Self> = forms.into_iter().filter(|form| form.fits(words)).collect();
-        let begun = |forms: &[Self]| forms.iter().copied().find(|form| form.words() == first_line);
-        begun(&fitting).or(fitting.first().copied()).or(begun(&forms)).unwrap_or(Self::Plain)
+        let headers = [Self::Plain, Self::Tors, Self::TorsAndRates];
+        let fitting: Vec<Self> = headers.into_iter().filter(|header| header.fits(words)).collect();
+        let begun = |headers: &[Self]| headers.iter().copied().find(|header| header.words() == first_line);
+        begun(&fitting).or(fitting.first().copied()).or(begun(&headers)).unwrap_or(Self::Plain)
     }
 
     /// Where the first link begins, if the words say how many switches there are.
@@ -174,7 +174,7 @@ pub fn is_topology(bytes: &[u8]) -> bool {
     }
     let text = |word| std::str::from_utf8(word).unwrap_or_default();
     let first: Vec<&str> = words().take(MAX_NODES as usize).map(text).collect();
-    [Form::Plain, Form::Tors, Form::TorsAndRates, Form::SimAi, Form::SimAiOfNodes].into_iter().any(|form| form.fits(&first))
+    [Header::Plain, Header::Tors, Header::TorsAndRates, Header::SimAi, Header::SimAiOfNodes].into_iter().any(|header| header.fits(&first))
         || words().skip(3).find(|word| !is_number(word) && word[0].is_ascii_digit()).is_some_and(|word| word.ends_with(b"bps"))
 }
 
@@ -222,31 +222,31 @@ impl<'a> Words<'a> {
         read(word).ok_or_else(|| self.error(line, format!("{what} is `{}`; it must be a number with a unit, such as {right}", short(word))))
     }
 
-    fn form(&self) -> Form {
+    fn header(&self) -> Header {
         let begin = self.words.first().map_or(1, |(line, _)| *line);
         let first_line = self.words.iter().take_while(|(line, _)| *line == begin).count();
         let words: Vec<&str> = self.words.iter().take(MAX_NODES as usize).map(|(_, word)| *word).collect();
-        Form::of(&words, first_line)
+        Header::of(&words, first_line)
     }
 
     fn topology(&mut self) -> Result<Topology, FormatError> {
-        let form = self.form();
-        let is_simai = form.is_simai();
+        let header = self.header();
+        let is_simai = header.is_simai();
         let nodes = self.number("the number of nodes", 1, MAX_NODES)?;
         let gpus_per_server = if is_simai { Some(self.number("GPUs of a server", 1, MAX_NODES)?) } else { None };
         let nvswitches = if is_simai { self.number("the number of NVSwitches", 0, nodes)? } else { 0 };
         let switches = self.number("the number of switches", 0, nodes - nvswitches)?;
-        if matches!(form, Form::Tors | Form::TorsAndRates) {
+        if matches!(header, Header::Tors | Header::TorsAndRates) {
             self.number("the number of top-of-rack switches", 0, switches)?;
         }
         let links = self.number("the number of links", 0, MAX_LINKS)?;
-        match form {
-            Form::SimAi => drop(self.take("the kind of GPU")?),
-            Form::SimAiOfNodes => {
+        match header {
+            Header::SimAi => drop(self.take("the kind of GPU")?),
+            Header::SimAiOfNodes => {
                 self.take("the kind of GPU")?;
                 self.number("GPUs of a node", 1, MAX_NODES)?;
             }
-            Form::TorsAndRates => {
+            Header::TorsAndRates => {
                 self.quantity("the rate of links to servers", rate, "400Gbps")?;
                 self.quantity("the rate of links to spines", rate, "400Gbps")?;
             }
