@@ -1,17 +1,18 @@
-//! Archives of folders of results: what `kasuri pack` writes and `kasuri run` runs again elsewhere.
+//! Archives of folders of results: `kasuri pack` writes them, and `kasuri run` repeats their experiments elsewhere.
 //!
 //! ```text
-//! NAME/pack.json        which Kasuri has packed the folder
+//! NAME/pack.json        the Kasuri that packed the folder
 //! NAME/effective.toml   the experiment; files/ holds copies of the files that it names
 //! NAME/runs.json …      the results, as they lie in the folder
 //! ```
 //! An archive is a gzipped tar file (POSIX ustar). Equal folders make equal archives: owners and times of files are left out.
 
 use crate::checksums::{Table, read_table};
-use crate::input::{GZIP, MAX_FILE_BYTES, MAX_TEXT_BYTES};
+use crate::input::{GZIP, MAX_FILE_BYTES, MAX_TEXT_BYTES, max_unpacked_bytes};
 use crate::listing::Identity;
+use crate::record;
 use crate::results::{COSTS, RunRow};
-use crate::store::{EFFECTIVE, FILES, Store, StoreError, TABLE, is_store, kept_files};
+use crate::store::{EFFECTIVE, FILES, Flush, Store, StoreError, TABLE, is_store, kept_files, write_with};
 use crate::version;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -23,13 +24,13 @@ use std::path::{Component, Path, PathBuf};
 use tar::{Builder, EntryType, Header};
 use thiserror::Error;
 
-/// The file that says who has packed.
+/// The file with the Kasuri that packed the archive.
 const ABOUT: &str = "pack.json";
 
-/// An archive unpacks to no more bytes: of gzip, a small file may become a very large one.
+/// An archive may unpack to at most this many bytes: gzip can expand a small file to a very large one.
 const MAX_UNPACKED_BYTES: u64 = 4 * MAX_FILE_BYTES;
 
-/// Which Kasuri has packed an archive.
+/// The Kasuri that packed an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct About {
     #[serde(flatten)]
@@ -93,34 +94,28 @@ pub fn pack(folder: &Path, archive: &Path) -> Result<usize, ArchiveError> {
     if !folder.join(EFFECTIVE).is_file() {
         return Err(wrong("has no effective.toml, as folders of older versions; run the experiment into it again, then pack it"));
     }
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ArchiveError::Io { path, source }
-    };
-    let beside = archive.with_file_name(format!(".{}.part", archive.file_name().unwrap_or_default().to_string_lossy()));
-    let _ = std::fs::remove_file(&beside);
-    let file = File::create_new(&beside).map_err(at(archive))?;
+    let files = kept_files(folder)?;
+    write_with(&[(archive.to_owned(), ())], Flush::Later, |file, ()| write_archive(file, folder, &files))?;
+    Ok(files.len())
+}
+
+fn write_archive(file: &mut File, folder: &Path, files: &[String]) -> io::Result<()> {
     let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
-    let name = folder.canonicalize().map_err(at(folder))?;
-    let name = PathBuf::from(name.file_name().unwrap_or("results".as_ref()));
-    let about = serde_json::to_vec_pretty(&About::own()).unwrap_or_default();
-    let written = (|| {
-        add(&mut builder, &name.join(ABOUT), about.len() as u64, &mut &about[..]).map_err(at(archive))?;
-        let files = kept_files(folder)?;
-        for place in &files {
-            let path = folder.join(place);
-            let file = File::open(&path).map_err(at(&path))?;
-            let length = file.metadata().map_err(at(&path))?.len();
-            add(&mut builder, &name.join(place), length, &mut file.take(length)).map_err(at(&path))?;
-        }
-        builder.into_inner().and_then(GzEncoder::finish).map_err(at(archive))?;
-        std::fs::rename(&beside, archive).map_err(at(archive))?;
-        Ok(files.len())
-    })();
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
+    let name = folder.canonicalize()?;
+    let name = Path::new(name.file_name().unwrap_or("results".as_ref()));
+    let about = serde_json::to_vec_pretty(&About::own())?;
+    add(&mut builder, &name.join(ABOUT), about.len() as u64, &mut &about[..])?;
+    for place in files {
+        let path = folder.join(place);
+        let mut pack = || {
+            let file = File::open(&path)?;
+            let length = file.metadata()?.len();
+            add(&mut builder, &name.join(place), length, &mut file.take(length))
+        };
+        pack().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
     }
-    written
+    builder.into_inner()?.finish()?;
+    Ok(())
 }
 
 fn add(builder: &mut Builder<impl Write>, place: &Path, length: u64, content: &mut dyn Read) -> io::Result<()> {
@@ -131,17 +126,17 @@ fn add(builder: &mut Builder<impl Write>, place: &Path, length: u64, content: &m
     builder.append_data(&mut header, place, content)
 }
 
-/// An archive whose texts have been read.
+/// The experiments and the table of an archive.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
     about: Option<About>,
     table: Option<Table>,
-    /// The texts of the experiments, the last one at the end.
+    /// The texts of the experiments, with the last one at the end.
     pub experiments: Vec<String>,
 }
 
-/// Is a file gzipped, so that it can only be an archive, where an experiment is expected?
+/// Is this file gzipped? Where an experiment is expected, it can only be an archive.
 pub fn is_archive(path: &Path) -> bool {
     let mut head = [0; GZIP.len()];
     path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok_and(|()| head == GZIP)
@@ -151,9 +146,10 @@ impl Archive {
     /// Reads the experiments and the results in an archive.
     ///
     /// # Errors
-    /// It cannot be read, or is no archive of `kasuri pack`.
+    /// It cannot be read, or was not made by `kasuri pack`.
     pub fn read(path: &Path) -> Result<Self, ArchiveError> {
         let (mut about, mut effective, mut table) = (None, None, None);
+        let max_table = max_unpacked_bytes(path).map_err(|source| ArchiveError::Io { path: path.to_owned(), source })?;
         each_file(path, |name, content| {
             let wanted = match name {
                 ABOUT => &mut about,
@@ -161,7 +157,7 @@ impl Archive {
                 TABLE => &mut table,
                 _ => return Ok(()),
             };
-            let most = if name == TABLE { MAX_FILE_BYTES } else { MAX_TEXT_BYTES };
+            let most = if name == TABLE { max_table } else { MAX_TEXT_BYTES };
             *wanted = Some(read_at_most(content, most)?);
             Ok(())
         })?;
@@ -184,37 +180,31 @@ impl Archive {
     pub fn unpack_files(&self, store: &Store) -> Result<(), ArchiveError> {
         each_file(&self.path, |name, content| {
             let Some(name) = name.strip_prefix(FILES).and_then(|rest| rest.strip_prefix('/')) else { return Ok(()) };
-            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-            if name.starts_with('.') || !name.chars().all(is_plain) {
+            let Some(expected) = record::hash_in_name(name) else {
                 return Err(io::Error::other(format!("`{FILES}/{name}` is not a name that `kasuri pack` gives")));
-            }
+            };
             let mut hasher = blake3::Hasher::new();
             let is_new = !store.folder().join(FILES).join(name).is_file();
             let kept = store.keep_file(name, |out| {
-                io::copy(&mut content.take(MAX_FILE_BYTES), &mut Both { hasher: &mut hasher, out })?;
-                let hash = hasher.finalize().to_hex();
-                let told = name.split('-').next().unwrap_or_default();
-                if told.len() < 8 || !hash.starts_with(told) {
-                    Err(io::Error::other("the file is damaged (its hash differs)"))
-                } else {
-                    Ok(())
-                }
+                io::copy(&mut content.take(MAX_FILE_BYTES), &mut HashingWriter { hasher: &mut hasher, out })?;
+                let is_whole = hasher.finalize().to_hex().starts_with(expected);
+                if is_whole { Ok(()) } else { Err(io::Error::other("the file is damaged (its hash differs)")) }
             });
             kept.map_err(|error| io::Error::other(if is_new { error.to_string() } else { format!("{name}: {error}") }))
         })
     }
 
-    /// What to say of the Kasuri that has packed the archive, if it is another one.
+    /// A message if another version or commit of Kasuri packed the archive.
     pub fn other_version(&self) -> Option<String> {
         let (own, path) = (About::own(), self.path.display());
         match &self.about {
             Some(about) if *about == own => None,
             Some(about) => Some(format!("{path} was packed by kasuri {about}; this is kasuri {own}")),
-            None => Some(format!("{path} does not say which kasuri has packed it; this is kasuri {own}")),
+            None => Some(format!("{path} does not name the kasuri that packed it; this is kasuri {own}")),
         }
     }
 
-    /// Compares rows with those in the archive: what to say, and whether all are the same.
+    /// Compares rows with those in the archive; returns messages, and whether all rows are the same.
     pub fn compare(&self, rows: &[RunRow]) -> (Vec<String>, bool) {
         let path = self.path.display();
         let Some(table) = &self.table else { return (vec![format!("{path} has no table of results to compare with")], true) };
@@ -230,32 +220,32 @@ impl Archive {
             return (vec![format!("all {} rows are the same as in {path}", rows.len())], true);
         }
         let head = format!("{} of {} rows differ from those in {path}:", different.len(), rows.len());
-        (std::iter::once(head).chain(different.into_iter().take(MAX_TOLD)).collect(), false)
+        (std::iter::once(head).chain(different.into_iter().take(MAX_LISTED)).collect(), false)
     }
 }
 
-/// More rows that differ are only counted.
-const MAX_TOLD: usize = 10;
+/// Further rows that differ are only counted.
+const MAX_LISTED: usize = 10;
 
-/// Columns that say who computed a row, and which depend on the version.
-const OF_THE_PROGRAM: [&str; 5] = ["key", "kasuri_version", "kasuri_commit", "schema_version", "checksum"];
+/// Columns that depend on the program that computed a row.
+const PROGRAM_COLUMNS: [&str; 5] = ["key", "kasuri_version", "kasuri_commit", "schema_version", "checksum"];
 
-/// The first column in which two rows of one run differ, costs and version left aside.
+/// The first column in which two rows of one run differ, apart from costs and version.
 fn difference(old: &RunRow, new: &RunRow) -> Option<String> {
-    let is_compared = |name: &str| !COSTS.contains(&name) && !OF_THE_PROGRAM.contains(&name);
+    let is_compared = |name: &str| !COSTS.contains(&name) && !PROGRAM_COLUMNS.contains(&name);
     let names = new.columns().chain(old.columns()).map(|(name, _)| name).filter(|name| is_compared(name));
     let name = names.into_iter().find(|name| old.get(name) != new.get(name))?;
     let key: String = new.key().chars().take(8).collect();
     Some(format!("  {key}: {name} was {}, is {}", old.get(name), new.get(name)))
 }
 
-/// Passes bytes on and hashes them.
-struct Both<'a> {
+/// Hashes bytes and writes them on.
+struct HashingWriter<'a> {
     hasher: &'a mut blake3::Hasher,
     out: &'a mut dyn Write,
 }
 
-impl Write for Both<'_> {
+impl Write for HashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.hasher.update(&bytes[..written]);
@@ -273,7 +263,7 @@ fn read_at_most(content: &mut dyn Read, most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(io::Error::other(format!("has more than {} MiB", most >> 20))) } else { Ok(bytes) }
 }
 
-/// Gives each regular file of an archive with its place in the folder that was packed.
+/// Visits each regular file of an archive, with its place in the folder that was packed.
 fn each_file(path: &Path, mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>) -> Result<(), ArchiveError> {
     let file = File::open(path).map_err(|source| ArchiveError::Io { path: path.to_owned(), source })?;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(file).take(MAX_UNPACKED_BYTES));
@@ -284,15 +274,17 @@ fn each_file(path: &Path, mut take: impl FnMut(&str, &mut dyn Read) -> io::Resul
                 continue;
             }
             let place = entry.path()?.into_owned();
+            // The first component is the name of the folder, which need not be text.
             let parts: Option<Vec<&str>> = place
                 .components()
+                .skip(1)
                 .map(|part| match part {
                     Component::Normal(part) => part.to_str(),
                     _ => None,
                 })
                 .collect();
-            if let Some([_, rest @ ..]) = parts.as_deref() {
-                let name = rest.join("/");
+            if let Some(parts) = parts.filter(|parts| !parts.is_empty()) {
+                let name = parts.join("/");
                 take(&name, &mut entry).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
             }
         }

@@ -1,5 +1,5 @@
-//! What a folder of results keeps of the experiment that was run: one file that can be run again, with all that was set, and copies of the
-//! files that it names, so that the folder needs nothing beside it.
+//! The record of an experiment in its folder of results: one file that can be run again, with all settings, and copies of the files that it
+//! names, so that the folder is complete.
 
 use crate::plan::{RunError, Runs};
 use crate::store::{FILES, Store};
@@ -8,8 +8,8 @@ use std::io;
 use std::path::Path;
 
 /// The first lines of the file.
-const HEAD: &str = "# The experiment as it was run, with all that was set on the command line or in Python. `kasuri run` of this file runs the\n\
-    # same again, wherever its folder lies: [record] says where the copies of the files are that it names.\n\n";
+const HEAD: &str = "# The experiment as it was run, with all settings of the command line and of Python. `kasuri run` of this file repeats it,\n\
+    # wherever its folder is: [record] gives the copies of the files that it names.\n\n";
 
 /// The most bytes of the end of a file's name that its copy keeps.
 const MAX_NAME_BYTES: usize = 80;
@@ -53,9 +53,18 @@ fn keep_file(runs: &Runs<'_>, store: &Store, name: &str, hash: &str, copy: &str)
 /// The name of a file's copy: two files of one content have one copy, and no name leads out of the folder.
 fn copy_name(name: &str, hash: &str) -> String {
     let last = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
-    let plain: String =
-        last.chars().map(|letter| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' }).collect();
+    let plain: String = last.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
     format!("{}-{}", &hash[..HASH_DIGITS.min(hash.len())], &plain[plain.len().saturating_sub(MAX_NAME_BYTES)..])
+}
+
+/// The digits of the hash in the name of a copy; nothing for a name that no copy has.
+pub(crate) fn hash_in_name(copy: &str) -> Option<&str> {
+    let (hash, _) = copy.split_once('-')?;
+    (hash.len() == HASH_DIGITS && copy.chars().all(is_plain)).then_some(hash)
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "._-".contains(letter)
 }
 
 #[cfg(test)]
@@ -63,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_copies_are_plain_and_tell_the_content() {
+    fn names_of_copies_are_plain_and_begin_with_the_hash() {
         let hash = "0123456789abcdef";
         for (name, expected) in [
             ("a/m.txt", "0123456789ab-m.txt"),
@@ -72,6 +81,10 @@ mod tests {
             ("a\nb\u{e9}.json", "0123456789ab-a_b_.json"),
         ] {
             assert_eq!(copy_name(name, hash), expected);
+            assert_eq!(hash_in_name(expected), Some(&hash[..HASH_DIGITS]));
+        }
+        for other in ["m.txt", ".x", "0123-m.txt", "0123456789ab-a/b", "../56789ab-a", ""] {
+            assert_eq!(hash_in_name(other), None);
         }
         assert_eq!(copy_name(&"x".repeat(300), hash).len(), 13 + MAX_NAME_BYTES);
     }

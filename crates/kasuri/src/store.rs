@@ -20,6 +20,8 @@
 //! it is renamed, so that it stays if the machine stops, too. A shorter one is left to the system, which writes it within about
 //! half a minute; if the machine stops before, checksums tell, and it is computed again.
 
+mod whole;
+
 use crate::checksums::{CHECKSUM, Table, checksum, checksum_of_row, network_id, read_row, read_table, write_table};
 use crate::claims::{Claim, Claims};
 use crate::results::{NETWORK_ID, RunRow, VECTORS, Vector, is_whole_npy, write_csv};
@@ -28,13 +30,12 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-#[cfg(target_os = "linux")]
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
+pub(crate) use whole::{Flush, write_with};
+use whole::{TEMPORARY, refuse_link, write_whole};
 
 /// The file that marks a folder as a store.
 const MARKER: &str = ".kasuri";
@@ -42,8 +43,14 @@ const MARKER: &str = ".kasuri";
 /// The file that a client of workers locks; it is there only where one has been.
 const CLIENT: &str = ".kasuri-client";
 
-/// What a store writes beside `runs/`: a folder with one of these and no marker belongs to somebody else.
-const OWN_NAMES: [&str; 9] = ["runs", TABLE, "runs.csv", "input.toml", EFFECTIVE, "failed", NETWORKS, FILES, PLAN];
+/// The files in the folder that a store writes, without its locks.
+const OWN_FILES: [&str; 5] = [EFFECTIVE, INPUT, TABLE, CSV, PLAN];
+
+/// The experiment file as it was read.
+const INPUT: &str = "input.toml";
+
+/// The table for spreadsheets.
+const CSV: &str = "runs.csv";
 
 /// The experiment as run.
 pub(crate) const EFFECTIVE: &str = "effective.toml";
@@ -78,7 +85,7 @@ pub struct Store {
     table: Option<TableMark>,
 }
 
-/// What tells one table from another that has taken its place.
+/// Identifies the version of a table: its inode, length and time of modification.
 type TableMark = (u64, u64, SystemTime);
 
 /// Another process is computing the run.
@@ -88,9 +95,9 @@ pub(crate) struct Claimed;
 /// What a process does in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads what others have written: nobody else may write.
+    /// It reads results; no other process may write.
     Alone,
-    /// It computes an experiment. Others may write beside it: each run is claimed by the process that computes it.
+    /// It computes an experiment. Other processes may write, too: each run is claimed by the process that computes it.
     Whole,
     /// It computes single points, as one of many (a batch system's array).
     Point,
@@ -201,7 +208,8 @@ impl Store {
         }
         let marker = folder.join(MARKER);
         let was_ours = marker.exists();
-        if !was_ours && let Some(name) = OWN_NAMES.into_iter().find(|name| folder.join(name).exists()) {
+        // A folder with one of these names and no marker is not a store.
+        if !was_ours && let Some(name) = PARTS.into_iter().chain(OWN_FILES).find(|name| folder.join(name).exists()) {
             return Err(StoreError::Foreign { folder: folder.to_owned(), name: name.to_owned() });
         }
         fs::create_dir_all(folder).map_err(|error| StoreError::at(folder, error))?;
@@ -238,7 +246,7 @@ impl Store {
             Err(StoreError::Locked { .. }) if access == Access::Whole => {}
             Err(error) => return Err(error),
         }
-        // The lock above is given back first: this opens the file anew.
+        // The lock above is released first: this opens the file again.
         lock_within(patience.max(SHARING), marker, access)
     }
 
@@ -358,13 +366,9 @@ impl Store {
     /// As [`Store::keep`].
     pub(crate) fn keep_network(&self, id: &str, text: &str) -> Result<(), StoreError> {
         let folder = self.folder.join(NETWORKS);
-        let path = Self::network_file(&self.folder, id);
-        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
-            return Ok(());
-        }
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
         // Where it is missing, the next `kasuri run` writes it again, also for runs that are there.
-        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
+        keep_text(Self::network_file(&self.folder, id), text)
     }
 
     /// Does the store hold the network of this name, undamaged?
@@ -430,11 +434,7 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub fn keep_input(&self, text: &str) -> Result<(), StoreError> {
-        let path = self.folder.join("input.toml");
-        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
-            return Ok(());
-        }
-        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
+        keep_text(self.folder.join(INPUT), text)
     }
 
     /// Keeps the experiment as it is run.
@@ -442,14 +442,10 @@ impl Store {
     /// # Errors
     /// As [`Store::keep`].
     pub(crate) fn keep_effective(&self, text: &str) -> Result<(), StoreError> {
-        let path = self.folder.join(EFFECTIVE);
-        if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
-            return Ok(());
-        }
-        write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
+        keep_text(self.folder.join(EFFECTIVE), text)
     }
 
-    /// Keeps a file that an experiment names, under a name that tells its content. `write` gives the content.
+    /// Keeps a copy of a file that an experiment names; the name of the copy begins with the hash of its content, which `write` writes.
     ///
     /// # Errors
     /// As [`Store::keep`], and what `write` says.
@@ -481,7 +477,7 @@ impl Store {
         let table = joined.as_ref().unwrap_or(table);
         let tables: [(PathBuf, WriteTable); 2] = [
             (self.folder.join(TABLE), |table, file| write_table(table, file)),
-            (self.folder.join("runs.csv"), |table, file| write_csv(&table.runs, file)),
+            (self.folder.join(CSV), |table, file| write_csv(&table.runs, file)),
         ];
         write_with(&tables, Flush::after(table.runs.iter().map(seconds).sum()), |file, write| {
             let mut file = BufWriter::new(file);
@@ -489,6 +485,14 @@ impl Store {
             file.flush()
         })
     }
+}
+
+/// Writes a text where the file does not hold it yet.
+fn keep_text(path: PathBuf, text: &str) -> Result<(), StoreError> {
+    if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
+        return Ok(());
+    }
+    write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
 }
 
 /// Writes the table in one of its forms.
@@ -507,7 +511,7 @@ fn table_mark(folder: &Path) -> Option<TableMark> {
 
 /// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
 fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
-    for folder in [folder.to_owned(), folder.join("runs"), folder.join("failed"), folder.join(NETWORKS), folder.join(FILES)] {
+    for folder in PARTS.iter().map(|part| folder.join(part)).chain([folder.to_owned()]) {
         if !folder.exists() {
             continue;
         }
@@ -549,34 +553,20 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
     }
 }
 
-/// Is this a folder within a store?
-fn is_part(folder: &Path) -> bool {
-    let is_named_so = folder.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part));
-    is_named_so && folder.parent().is_some_and(|store| store.join(MARKER).exists())
-}
-
-/// Refuses to write into or through a symbolic link.
-fn refuse_link(path: &Path) -> Result<(), StoreError> {
-    match path.symlink_metadata() {
-        Ok(about) if about.is_symlink() => Err(StoreError::Link { path: path.to_owned() }),
-        _ => Ok(()),
-    }
-}
-
 /// Is this a folder of results?
 pub(crate) fn is_store(folder: &Path) -> bool {
     folder.join(MARKER).is_file()
 }
 
-/// The files of a store that tell of its experiment and of its results, the marker among them, by their places in its folder; no links, and
-/// nothing that is half written or damaged.
+/// The experiment and the results of a store: the places of their files in its folder, its marker among them. Links, and files that are
+/// half written or damaged, are left out.
 ///
 /// # Errors
 /// The operating system refuses.
 pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
     let is_kept = |path: &Path| path.symlink_metadata().is_ok_and(|about| about.is_file());
-    let own = [MARKER, EFFECTIVE, "input.toml", TABLE, "runs.csv", PLAN];
-    let mut files: Vec<String> = own.iter().filter(|name| is_kept(&folder.join(name))).map(|name| (*name).to_owned()).collect();
+    let own = std::iter::once(MARKER).chain(OWN_FILES).filter(|name| is_kept(&folder.join(name)));
+    let mut files: Vec<String> = own.map(str::to_owned).collect();
     for part in PARTS {
         let within = folder.join(part);
         if !within.is_dir() || refuse_link(&within).is_err() {
@@ -585,7 +575,8 @@ pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&within).map_err(|error| StoreError::at(&within, error))? {
             let entry = entry.map_err(|error| StoreError::at(&within, error))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            // Kasuri gives only names that are text.
+            let Ok(name) = entry.file_name().into_string() else { continue };
             if is_kept(&entry.path()) && !name.starts_with('.') && !name.ends_with(".damaged") {
                 names.push(format!("{part}/{name}"));
             }
@@ -596,33 +587,11 @@ pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
     Ok(files)
 }
 
-/// Ends the names of files that are being written.
-const TEMPORARY: &str = ".kasuri-tmp";
-
 /// Begins the names of files by which a client's workers know its folder; one that was killed leaves its own.
 const TOKEN: &str = ".shared-";
 
 fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMPORARY) || name.starts_with(TOKEN)
-}
-
-/// Whether a file is on the disk before it appears under its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flush {
-    /// It stays also if the machine stops.
-    Now,
-    /// The system writes it when it likes, which is within about half a minute.
-    Later,
-}
-
-/// What has taken so long is flushed, seconds: flushes take some milliseconds a file, together several times as long as a small run.
-const LEAST_FLUSHED_SECONDS: f64 = 1.0;
-
-impl Flush {
-    /// For what has taken so many seconds.
-    fn after(seconds: f64) -> Self {
-        if seconds >= LEAST_FLUSHED_SECONDS { Self::Now } else { Self::Later }
-    }
 }
 
 /// A row as people read it.
@@ -635,83 +604,6 @@ fn pretty(row: &RunRow) -> Vec<u8> {
 /// How long a run took.
 fn seconds(row: &RunRow) -> f64 {
     row.number("wall_seconds").unwrap_or_default()
-}
-
-/// Writes files of one folder so that each appears whole or not at all: all are written beside their places, flushed to the disk if they
-/// are to be, and then renamed in their order.
-fn write_whole(files: &[(PathBuf, Vec<u8>)], flush: Flush) -> Result<(), StoreError> {
-    write_with(files, flush, |file, bytes| file.write_all(bytes))
-}
-
-/// Writes the content of a file.
-type WriteContent<'a, C> = &'a mut dyn FnMut(&mut File, &C) -> io::Result<()>;
-
-/// As [`write_whole`], of contents that know how they are written.
-fn write_with<C>(files: &[(PathBuf, C)], flush: Flush, mut write: impl FnMut(&mut File, &C) -> io::Result<()>) -> Result<(), StoreError> {
-    let temporaries: Vec<PathBuf> = files.iter().map(|(path, _)| temporary(path)).collect();
-    let result = write_beside(files, &temporaries, flush, &mut write).and_then(|()| {
-        for ((path, _), temporary) in files.iter().zip(&temporaries) {
-            fs::rename(temporary, path).map_err(|error| StoreError::at(path, error))?;
-        }
-        Ok(())
-    });
-    if result.is_err() {
-        // The error that is reported is the first one; a temporary file that cannot be removed is removed at the next start.
-        for temporary in &temporaries {
-            let _ = fs::remove_file(temporary);
-        }
-    }
-    if flush == Flush::Now {
-        files.iter().take(1).for_each(|(path, _)| sync_folder(path));
-    }
-    result
-}
-
-fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush, write: WriteContent<'_, C>) -> Result<(), StoreError> {
-    let mut written = Vec::new();
-    for ((path, content), temporary) in files.iter().zip(temporaries) {
-        // The folder may have become a link since it was looked at. The user may give the store itself as one.
-        path.parent().filter(|folder| is_part(folder)).map_or(Ok(()), refuse_link)?;
-        // A new file: one of this name, or a link, is what a killed process or somebody else has left.
-        let _ = fs::remove_file(temporary);
-        let mut file = File::create_new(temporary).map_err(|error| StoreError::at(path, error))?;
-        write(&mut file, content).map_err(|error| StoreError::at(path, error))?;
-        written.push((path, file));
-    }
-    if flush == Flush::Now {
-        // A flush waits some milliseconds for the disk. So all are begun before the first is waited for, and the others then find most of
-        // their work done.
-        written.iter().for_each(|(_, file)| begin_flush(file));
-        written.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| StoreError::at(path, error)))?;
-    }
-    // Without a flush a network file system says only now that the disk is full.
-    written.into_iter().try_for_each(|(path, file)| nix::unistd::close(file).map_err(|error| StoreError::at(path, error.into())))
-}
-
-/// Lets the system begin to write a file to the disk, where it can be told to; whether it does is seen when the file is flushed.
-fn begin_flush(file: &File) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the call takes numbers only, and the file is open.
-    unsafe {
-        libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = file;
-}
-
-/// A name beside a file, unique among the threads of this process and among processes that compute points of the same folder.
-fn temporary(path: &Path) -> PathBuf {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()))
-}
-
-/// Makes the renaming itself last. Not every file system can; the file is whole in any case.
-fn sync_folder(path: &Path) {
-    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
-        let _ = folder.sync_all();
-    }
 }
 
 #[cfg(test)]
@@ -816,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_compute_beside_each_other_and_one_that_reads_has_the_store_to_itself() {
+    fn several_processes_compute_at_once_and_a_reader_has_the_store_alone() {
         let folder = tempfile::tempdir().unwrap();
         let computing = [Access::Whole, Access::Whole, Access::Point].map(|access| Store::open(folder.path(), access).unwrap());
         let claim = computing[0].claim(KEY).unwrap();
@@ -830,7 +722,7 @@ mod tests {
 
     /// Two processes write their tables one after the other, in either order, and with other settings of one file: all rows stay.
     #[test]
-    fn a_table_loses_no_row_of_a_process_beside_it_or_of_other_settings() {
+    fn a_table_keeps_the_rows_of_other_processes_and_settings() {
         let of = |key: &str, text: &str, is_changed| {
             let mut row = row();
             row.set("key", key);
@@ -843,15 +735,15 @@ mod tests {
             (table.runs.iter().map(|row| row.key().to_owned()).collect::<Vec<_>>(), table.all_experiments().join(" "))
         };
         let folder = tempfile::tempdir().unwrap();
-        let beside = [(); 2].map(|()| store(folder.path()));
-        beside[1].keep_table(&of("b", "2", false)).unwrap();
-        beside[0].keep_table(&of("a", "1", false)).unwrap();
+        let stores = [(); 2].map(|()| store(folder.path()));
+        stores[1].keep_table(&of("b", "2", false)).unwrap();
+        stores[0].keep_table(&of("a", "1", false)).unwrap();
         assert_eq!(keys(folder.path()), (vec!["b".to_owned(), "a".to_owned()], "2 1".to_owned()));
-        drop(beside);
+        drop(stores);
         store(folder.path()).keep_table(&of("c", "3", true)).unwrap();
         store(folder.path()).keep_table(&of("a", "4", true)).unwrap();
         assert_eq!(keys(folder.path()), (["b", "a", "c"].map(str::to_owned).to_vec(), "2 1 3 4".to_owned()));
-        // The file as it is, or another one, begins anew.
+        // A run of the unchanged file, or of another file, begins a new table.
         store(folder.path()).keep_table(&of("d", "5", false)).unwrap();
         assert_eq!(keys(folder.path()), (vec!["d".to_owned()], "5".to_owned()));
         store(folder.path()).keep_table(&Table { origin: Some("other".to_owned()), ..of("e", "6", true) }).unwrap();

@@ -1,11 +1,12 @@
-//! `kasuri pack`: a folder of results as one file, which `kasuri run` runs again elsewhere.
+//! `kasuri pack`: a folder of results as one file, which `kasuri run` can repeat elsewhere.
 
 use super::running::say;
 use super::{Exit, Failure};
 use crate::archive::{ArchiveError, pack};
 use crate::listing::planned_runs;
+use crate::store::StoreError;
 use clap::Args;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -19,22 +20,22 @@ pub(super) struct Pack {
 
 impl Pack {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let output = self.output.clone().map_or_else(|| self.beside(), Ok)?;
+        let output = self.output.clone().map_or_else(|| self.default_output(), Ok)?;
         let files = pack(&self.directory, &output)?;
         let runs = planned_runs(&self.directory).map_err(Failure::Input)?;
         let missing = runs.iter().filter(|run| !run.is_finished).count();
         if missing > 0 {
             say(&[format!("{missing} of {} runs are missing in {}", runs.len(), self.directory.display())]);
         }
-        writeln!(out, "{}: {files} files; `kasuri run {}` runs the experiment again", output.display(), output.display())?;
+        writeln!(out, "{}: {files} files; `kasuri run {}` repeats the experiment", output.display(), output.display())?;
         Ok(Exit::DONE)
     }
 
-    /// The archive beside the folder.
-    fn beside(&self) -> Result<PathBuf, Failure> {
+    /// The archive next to the folder.
+    fn default_output(&self) -> Result<PathBuf, Failure> {
         let wrong = |problem: &dyn std::fmt::Display| Failure::Input(format!("{}: {problem}", self.directory.display()));
         let folder = self.directory.canonicalize().map_err(|error| wrong(&error))?;
-        let name = folder.file_name().ok_or_else(|| wrong(&"has no name; say with -o where the archive is to be written"))?;
+        let name = folder.file_name().ok_or_else(|| wrong(&"has no name; name the archive with -o"))?;
         let mut name = name.to_owned();
         name.push(".tar.gz");
         let named_by_last = self.directory.file_name().is_some();
@@ -45,8 +46,11 @@ impl Pack {
 impl From<ArchiveError> for Failure {
     fn from(error: ArchiveError) -> Self {
         match error {
+            ArchiveError::Store(StoreError::Io { ref source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Self::Input(error.to_string())
+            }
             ArchiveError::Store(error) if !error.is_usage() => Self::Other(error.to_string()),
-            ArchiveError::Io { ref source, .. } if source.kind() != std::io::ErrorKind::NotFound => Self::Other(error.to_string()),
+            ArchiveError::Io { ref source, .. } if source.kind() != io::ErrorKind::NotFound => Self::Other(error.to_string()),
             error => Self::Input(error.to_string()),
         }
     }
