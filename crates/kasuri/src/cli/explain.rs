@@ -1,11 +1,11 @@
-//! `kasuri explain`: what a key of the experiment file means, out of the same schema that editors and the reference pages use.
+//! `kasuri explain`: the meaning of a key of the experiment file, from the same schema that editors and the reference pages use.
 
 mod search;
 
 use super::{Exit, Failure, list, output};
 use crate::input::KNOWN;
 use clap::Args;
-use kasuri_config::json_schema;
+use kasuri_config::{json_schema, nearest};
 use search::{Form, Found, Meaning};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ impl Explain {
 /// A key that the schema knows.
 struct Path<'a> {
     schema: &'a Value,
-    /// As it was asked for.
+    /// The key as the user wrote it.
     key: &'a str,
     /// Its parts in the schema.
     parts: Vec<&'a str>,
@@ -43,7 +43,7 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// A swept key is found as the key itself: `sweep.traffic.load`, `sweep.case.traffic.load`.
+    /// A swept key (`sweep.traffic.load`, `sweep.case.traffic.load`) has the meaning of the key itself.
     fn of(schema: &'a Value, key: &'a str) -> Option<Self> {
         let parts: Vec<&str> = key.split('.').map(|part| part.trim_matches('"')).filter(|part| !part.is_empty()).collect();
         let found = search::find(schema, &parts);
@@ -130,7 +130,7 @@ impl<'a> Path<'a> {
         Ok(())
     }
 
-    /// The keys that a value brings with it.
+    /// The keys that are valid with a value.
     fn rows_of(&self, form: &Form) -> Vec<Vec<String>> {
         let own = self.parts.last().copied().unwrap_or_default();
         let keys = form.schema["properties"].as_object().into_iter().flat_map(|properties| properties.keys()).filter(|name| *name != own);
@@ -151,7 +151,7 @@ impl<'a> Path<'a> {
         row(&[&self.parts[..], &[name]].concat().join("."), found)
     }
 
-    /// The values by name, each with its meaning: those of a family as `kasuri list` shows them.
+    /// The named values, each with its meaning: those of a family as `kasuri list` prints them.
     fn values_with_meanings(&self) -> Vec<Vec<String>> {
         let parts = self.parts.iter().copied().filter(|part| !matches!(*part, "user" | "class" | "name") && part.parse::<usize>().is_err());
         let key = parts.collect::<Vec<_>>().join(".");
@@ -172,9 +172,9 @@ impl<'a> Path<'a> {
             let what = self.found.meanings.first().map(|meaning| search::values(self.schema, &meaning.schema)).unwrap_or_default();
             return format!("the values of `{key}` have no names (it takes {what}); `kasuri explain {key}` explains it");
         }
-        let nearest = nearest(value, known.iter().map(|row| row[0].as_str()));
-        let meant = nearest.map_or_else(String::new, |name| format!("; did you mean `{key}={name}`?"));
-        format!("unknown value `{value}` of `{key}`{meant} `kasuri explain {key}` lists the values", meant = end_of_sentence(&meant))
+        let names: Vec<&str> = known.iter().map(|row| row[0].as_str()).collect();
+        let meant = nearest(value, &names).map_or_else(String::new, |name| format!("did you mean `{key}={name}`? "));
+        format!("unknown value `{value}` of `{key}`; {meant}`kasuri explain {key}` lists the values")
     }
 }
 
@@ -195,20 +195,10 @@ fn row(key: &str, found: &Found) -> Vec<String> {
     vec![key.to_owned(), default, text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned()]
 }
 
-fn end_of_sentence(text: &str) -> String {
-    if text.is_empty() { ";".to_owned() } else { text.to_owned() }
-}
-
-/// The name that a misspelt one most likely means.
-fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let distances = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    distances.min().filter(|(distance, _)| *distance <= 3 && distance * 2 <= wrong.chars().count()).map(|(_, name)| name)
-}
-
-/// The most keys that a message about an unknown one suggests.
+/// A message about an unknown key suggests at most this many.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Says that a key is unknown, and which ones may be meant.
+/// The message about an unknown key, with the keys that may be meant.
 fn unknown(schema: &Value, key: &str) -> String {
     let keys = search::all_keys(schema);
     let mut text = format!("unknown key `{key}`");
@@ -226,7 +216,7 @@ fn unknown(schema: &Value, key: &str) -> String {
     text
 }
 
-/// What an unknown key may mean: a value, a key without its section, or a misspelt key.
+/// The meanings that an unknown key may have: a value, a key without its section, or a misspelt key.
 fn suggestions(key: &str, keys: &[String]) -> Vec<String> {
     let mut found: Vec<String> = list::keys_with_value(key).into_iter().map(|of| format!("`{of}={key}`")).collect();
     let last = |full: &str| full.rsplit('.').next().unwrap_or_default().to_owned();
@@ -234,7 +224,9 @@ fn suggestions(key: &str, keys: &[String]) -> Vec<String> {
     inner.sort_by_key(|known| (known.matches('.').count(), known.starts_with("user.")));
     found.extend(inner.first().map(|known| format!("`{known}`")));
     if found.is_empty() {
-        found.extend(nearest(key, keys.iter().map(String::as_str)).map(|known| format!("`{known}`")));
+        // A key within one that has no keys of its own is not a misspelling of it.
+        let others: Vec<&str> = keys.iter().map(String::as_str).filter(|known| !key.starts_with(&format!("{known}."))).collect();
+        found.extend(nearest(key, &others).map(|known| format!("`{known}`")));
     }
     found.truncate(MAX_SUGGESTIONS);
     found
@@ -247,7 +239,7 @@ mod tests {
     use kasuri_config::routing::ALL_ROUTINGS;
     use kasuri_config::topology::ALL_TOPOLOGIES;
 
-    /// What the command prints of a key, or its error.
+    /// The output of the command for a key, or its error.
     fn explained(key: &str) -> Result<String, String> {
         let mut out = Vec::new();
         match (Explain { key: Some(key.to_owned()) }.run(&mut out)) {
@@ -289,9 +281,9 @@ mod tests {
         }
     }
 
-    /// Keys of each topology, routing and pattern, from an example of it: not out of the schema.
+    /// Keys of each topology, routing and pattern, from an example of it and not from the schema.
     #[test]
-    fn every_key_of_the_examples_is_explained_also_where_it_is_swept() {
+    fn every_key_of_the_examples_is_explained_alone_and_swept() {
         let examples = (ALL_TOPOLOGIES.iter().map(|entry| ("network", "topology", entry.name, entry.example)))
             .chain(ALL_ROUTINGS.iter().map(|entry| ("routing", "algorithm", entry.name, entry.example)))
             .chain(ALL_PATTERNS.iter().map(|entry| ("traffic", "pattern", entry.name, entry.example)));
@@ -339,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_or_value_gets_the_nearest_and_no_list() {
+    fn an_unknown_key_or_value_gets_the_nearest_instead_of_a_list() {
         for (asked, expected) in [
             ("router.pipline", "unknown key `router.pipline`; did you mean `router.pipeline`?"),
             ("topology", "unknown key `topology`; did you mean `network.topology`?"),

@@ -1,8 +1,8 @@
-//! Finds what the JSON Schema of the experiment file says of a key.
+//! Looks keys up in the JSON Schema of the experiment file.
 
 use serde_json::Value;
 
-/// What a key means, and for which choices of the section (`topology = mesh`); none if for all.
+/// A meaning of a key, and the choices of the section with which it holds (`topology = mesh`); none if it always holds.
 #[derive(Debug, PartialEq)]
 pub(super) struct Meaning {
     pub(super) choices: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct Form {
     pub(super) is_default: bool,
 }
 
-/// All that a schema says of one key.
+/// The entries of a schema for one key.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) meanings: Vec<Meaning>,
@@ -39,7 +39,7 @@ impl Found {
     }
 }
 
-/// Where a schema has others that hold for the same value.
+/// Keywords with further schemas of the same value.
 const ALTERNATIVES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// Looks a path up through all alternatives of a schema.
@@ -54,7 +54,7 @@ pub(super) fn find_from(root: &Value, part: &Value, path: &[&str]) -> Found {
     search.found
 }
 
-/// What the way to a part of the schema says of it.
+/// The context of a part of the schema, collected on the path to it.
 #[derive(Clone, Copy, Default)]
 struct Branch<'a> {
     choice: Option<&'a str>,
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
         ["then", "else"].into_iter().filter_map(|name| node.get(name)).for_each(|other| self.follow(other, path, branch));
     }
 
-    /// What a reference points at. A reference with words of its own explains itself.
+    /// The target of a reference. The description of a reference takes precedence over that of its target.
     fn resolved(&self, node: &'a Value, is_last: bool) -> &'a Value {
         match target(self.root, node) {
             Some(target) if !(is_last && node.get("description").is_some()) => target,
@@ -135,21 +135,21 @@ fn is_required(node: &Value, key: &str) -> bool {
     node["required"].as_array().is_some_and(|keys| keys.iter().any(|known| known == key))
 }
 
-/// What a schema that is a reference points at.
+/// The target of a schema that is a reference.
 fn target<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
     root.pointer(schema["$ref"].as_str()?.trim_start_matches('#'))
 }
 
-/// Which choice this alternative of a section stands for: `topology = mesh`, or what its title says, `endpoint.model = dsm`.
-fn choice_of(node: &Value, asked: &str) -> Option<String> {
+/// The choice that selects this alternative of a section: `topology = mesh`, or its title, `endpoint.model = dsm`.
+fn choice_of(node: &Value, key: &str) -> Option<String> {
     if let Some(title) = node["title"].as_str().filter(|title| title.contains(" = ")) {
         return Some(title.to_owned());
     }
     let properties = node["properties"].as_object()?;
-    properties.iter().filter(|(name, _)| *name != asked).find_map(|(name, value)| Some(format!("{name} = {}", value["const"].as_str()?)))
+    properties.iter().filter(|(name, _)| *name != key).find_map(|(name, value)| Some(format!("{name} = {}", value["const"].as_str()?)))
 }
 
-/// The values that a schema names, each with what it says of them.
+/// The values that a schema names, each with its description.
 pub(super) fn named_values(root: &Value, schema: &Value) -> Vec<(String, String)> {
     if let Some(target) = target(root, schema) {
         return named_values(root, target);
