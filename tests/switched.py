@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from command_line import KASURI
 from kasuri_papers import experiments, runs
 from kasuri_papers.figure import Figure, Table, Verdict
-
-KASURI = Path(sys.executable).with_name("kasuri")
 
 Rows = list[dict[str, Any]]
 Points = list[experiments.Point]

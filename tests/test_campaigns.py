@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from command_line import KASURI
+
 ROOT = Path(__file__).resolve().parent.parent
-COMMAND = Path(sys.executable).parent / "kasuri"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,6 @@ def test_hostile_hands_are_answered(campaign, options):
     names the file, a folder that is packed gives the same rows elsewhere, an interrupted sweep loses nothing and computes nothing twice,
     on any number of threads, and nothing ends in a defect.
     """
-    words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", COMMAND, *options]
+    words = [sys.executable, ROOT / "validation/campaigns" / f"{campaign}.py", "--kasuri", KASURI, *options]
     found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr

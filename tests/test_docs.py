@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import KASURI
 from kasuri import experiment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -135,7 +136,6 @@ def follow(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- what pages say in passing ---
 
 SPAN = re.compile(r"`([^`\n]+)`")
-KASURI = Path(sys.executable).with_name("kasuri")
 #: What a package of an extra looks like in a program, and the packages of these extras.
 EXTRAS = {
     r"\.to_pandas\(|\.to_latex\(": "pandas",

@@ -20,13 +20,11 @@ from pathlib import Path
 
 import pytest
 
+from command_line import COSTS, KASURI
 from kasuri.executor import packing, store
 from kasuri.executor.packing import Point, Queue
 from kasuri.executor.sweep import Sweep
 from kasuri.executor.task import Experiment
-
-KASURI = Path(sys.executable).with_name("kasuri")
-COSTS = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
 
 SMALL = """
 [network]

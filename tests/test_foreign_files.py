@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-KASURI = Path(sys.executable).with_name("kasuri")
+from command_line import KASURI
 
 FILES = {
     "graph.graphml": '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>\n',

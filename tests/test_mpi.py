@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 
 import kasuri.mpi
+from command_line import KASURI
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "mpi" / "build"
-KASURI = Path(sys.executable).parent / "kasuri"
 CASES = int(os.environ.get("KASURI_MPI_CASES", "50"))
 LIBRARIES = ("openmpi", "mpich")
 

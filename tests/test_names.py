@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import networkx
@@ -14,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kasuri
-
-KASURI = Path(sys.executable).with_name("kasuri")
-ENDS = ("source_router", "source_port", "source_terminal", "destination_router", "destination_port", "destination_terminal")
+from command_line import command, same
 
 # Two racks with an uplink each; the names of terminals are not in the order of their routers.
 EDGES = """
@@ -48,23 +44,12 @@ cycles = 2000
 """
 
 
-def command(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    answer = subprocess.run([KASURI, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
-    assert answer.returncode == status, answer.stderr + answer.stdout
-    return answer
-
-
 def written(folder: Path, edges: str = EDGES, experiment: str = EXPERIMENT, **files: str) -> Path:
     (folder / "net.txt").write_text(edges)
     for name, text in files.items():
         (folder / f"{name}.txt").write_text(text)
     (folder / "x.toml").write_text(experiment)
     return folder / "x.toml"
-
-
-def same(one: kasuri.Network, other: kasuri.Network) -> bool:
-    columns = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in (*ENDS, "latency", "period", "ports"))
-    return columns and (one.router_names, one.terminal_names) == (other.router_names, other.terminal_names)
 
 
 def rows(file: Path, *words: object) -> list[dict]:

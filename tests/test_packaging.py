@@ -8,9 +8,9 @@ import tomllib
 from pathlib import Path
 
 import kasuri
+from command_line import KASURI
 
 ROOT = Path(__file__).resolve().parent.parent
-KASURI = Path(sys.executable).with_name("kasuri")
 
 
 def test_cargo_pyproject_and_citation_name_the_same_version():

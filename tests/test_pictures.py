@@ -11,7 +11,6 @@ import os
 import re
 import runpy
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 
 import kasuri
 import pictures
+from command_line import KASURI
 from kasuri import plot
 from kasuri.plot import asked, style
 from kasuri.plot.__main__ import main
@@ -30,7 +30,6 @@ from kasuri.plot.drawing import drawable
 from kasuri.report import sections
 
 ROOT = Path(__file__).resolve().parent.parent
-KASURI = Path(sys.executable).with_name("kasuri")
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml")) + sorted((ROOT / "examples" / "gallery").glob("*.toml"))
 #: These take less than a second; `make verify-docs` draws all.
 QUICK = ("06-rdma", "13-arbitrated-flows", "14-ethernet-incast")
@@ -97,8 +96,8 @@ def test_the_figures_of_the_guide_to_plots(tmp_path, monkeypatch):
 def test_the_plots_of_an_example(example, tmp_path):
     if example.stem not in QUICK and not os.environ.get("KASURI_ALL_DOCS"):
         pytest.skip("slow: KASURI_ALL_DOCS=1 or make verify-docs draws it")
-    changes = [word for change in SMALLER.get(example.stem, []) for word in ("--set", change)]
-    subprocess.run([KASURI, "run", example, "--out", tmp_path, *changes], check=False, capture_output=True)
+    settings = [word for change in SMALLER.get(example.stem, []) for word in ("--set", change)]
+    subprocess.run([KASURI, "run", example, "--out", tmp_path, *settings], check=False, capture_output=True)
     results = kasuri.read(tmp_path)
     for size in ((6.4, 4.0), sections.PAGE_SIZE):
         for drawing in asked.drawings(results, size):
@@ -159,7 +158,7 @@ def test_curves_of_many_kinds_in_figures_of_many_sizes(name, size):
     assert faults_of(ax) == []
 
 
-def test_axes_beside_each_other(results):
+def test_several_axes_of_one_figure(results):
     figure = Figure(figsize=(12, 4), layout="constrained")
     for ax, pattern in zip(figure.subplots(1, 3), ("uniform", "transpose", "tornado"), strict=True):
         plot.latency_load(results.where(traffic__pattern=pattern), ax=ax)
@@ -243,7 +242,7 @@ def test_a_saturated_run_has_no_latency_whatever_its_column_holds(is_empty):
     assert [float(mark.get_xdata()[0]) for mark in marks] == [0.3]
 
 
-def test_where_all_is_saturated_no_height_is_told():
+def test_axes_without_a_steady_run_have_no_numbers():
     rows = sweep("traffic.load", [0.3, 0.4], LATENCY, [5256.0, 1551.0])
     ax = plot.latency_load([row | {"status": "saturated"} for row in rows])
     assert list(ax.get_yticks()) == []
@@ -312,6 +311,15 @@ def test_no_line_crosses_a_run_that_is_missing(tmp_path, capsys):
     assert "2 planned runs are missing; no line crosses their places." in asked.drawings(results)[0].notes
     assert main([str(tmp_path / "out"), "--formats", "svg"]) == 0
     assert "kasuri: missing run: " in capsys.readouterr().err
+
+
+def test_a_folder_with_an_experiment_that_cannot_be_read_is_drawn(tmp_path):
+    incomplete(tmp_path / "out", {0.15})
+    (tmp_path / "out" / "effective.toml").write_text("[network\n")
+    results = kasuri.read(tmp_path / "out")
+    assert pieces(plot.latency_load(results.where(traffic__pattern="uniform"))) == [[0.05, 0.1, 0.2, 0.25, 0.3]]
+    with pytest.raises(kasuri.ResultsError, match=r"effective\.toml"):
+        assert results.where(traffic__pattern="uniform").missing
 
 
 def test_a_whole_folder_misses_nothing(results):

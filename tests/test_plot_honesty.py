@@ -122,7 +122,7 @@ def test_each_of_thirty_two_curves_has_its_own_look_and_more_are_refused():
         assert len({tuple(map(str, (look[part] for part in pair))) for look in looks}) == style.MAX_CURVES
     rows = [row(0.1, 1.0, router__buffer_flits=flits) for flits in range(style.MAX_CURVES + 1)]
     assert len(drawn(plot.latency_load(rows[1:]))) == style.MAX_CURVES
-    with pytest.raises(ValueError, match=r"router\.buffer_flits make 33 curves, and 32 can be told apart"):
+    with pytest.raises(ValueError, match=r"router\.buffer_flits make 33 curves, and a plot can distinguish 32"):
         plot.latency_load(rows)
 
 

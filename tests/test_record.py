@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tomllib
 from pathlib import Path
@@ -16,10 +15,9 @@ import networkx
 import pytest
 
 import kasuri
+from command_line import KASURI, command, rows_of, without_costs
 from kasuri import report
 
-KASURI = Path(sys.executable).with_name("kasuri")
-COSTS = ("wall_seconds", "cpu_seconds", "peak_memory_mib")
 MESH = {
     "title": "a small mesh",
     "network": {"topology": "mesh", "dimensions": [3, 3]},
@@ -41,20 +39,6 @@ packet_flits = 2
 warmup = 50
 cycles = 200
 """
-
-
-def command(*words: object, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    answer = subprocess.run([KASURI, *map(str, words)], cwd=folder, capture_output=True, text=True, check=False)
-    assert answer.returncode == status, answer.stdout + answer.stderr
-    return answer
-
-
-def without_costs(rows: kasuri.Results | list[dict]) -> list[dict]:
-    return [{name: value for name, value in row.items() if name not in COSTS} for row in rows]
-
-
-def rows_of(answer: subprocess.CompletedProcess[str]) -> list[dict]:
-    return without_costs(json.loads(answer.stdout)["runs"])
 
 
 def run_elsewhere(out: Path, elsewhere: Path) -> list[dict]:
@@ -125,9 +109,9 @@ def test_a_packed_folder_gives_the_same_rows_elsewhere(tmp_path):
     assert without_costs(kasuri.read(fresh / "out/out")) == first
 
 
-def changed(archive: Path, name: str, old: bytes, new: bytes) -> None:
+def replace(archive: Path, name: str, old: bytes, new: bytes) -> None:
     """Pack an archive again with another content of one file."""
-    folder = archive.parent / "changed"
+    folder = archive.parent / "unpacked"
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
     (path,) = folder.glob(f"*/{name}")
@@ -143,11 +127,11 @@ def test_another_version_and_other_rows_are_named(tmp_path):
     (tmp_path / "x.toml").write_text(FILE)
     command("run", "x.toml", "--out", "out", folder=tmp_path)
     command("pack", "out", "-o", "p.tar.gz", folder=tmp_path)
-    changed(tmp_path / "p.tar.gz", "pack.json", b'"0.1.0"', b'"0.0.9"')
+    replace(tmp_path / "p.tar.gz", "pack.json", b'"0.1.0"', b'"0.0.9"')
     assert "p.tar.gz was packed by kasuri 0.0.9 (" in command("run", "p.tar.gz", folder=tmp_path).stderr
-    changed(tmp_path / "p.tar.gz", "effective.toml", b"load = 0.1\n", b"load = 0.15\n")
-    told = command("run", "p.tar.gz", "--out", "other", folder=tmp_path, status=1).stderr
-    assert "runs were made, p.tar.gz has 1 rows" in told
+    replace(tmp_path / "p.tar.gz", "effective.toml", b"load = 0.1\n", b"load = 0.15\n")
+    stderr = command("run", "p.tar.gz", "--out", "other", folder=tmp_path, status=1).stderr
+    assert "runs were made, p.tar.gz has 1 rows" in stderr
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08\x00garbage"])
@@ -176,18 +160,18 @@ def test_an_archive_writes_nothing_outside_its_folder(tmp_path):
         shutil.rmtree(tmp_path / "deep")
 
 
-def test_runs_beside_each_other_are_all_kept_and_in_the_table(tmp_path):
+def test_simultaneous_runs_are_all_kept_and_in_the_table(tmp_path):
     (tmp_path / "a.cfg").write_text("topology = mesh;\nk = 3;\nn = 2;\nrouting_function = dor;\ntraffic = uniform;\nsample_period = 100;\n")
     (tmp_path / "x.toml").write_text(FILE)
     loads = [0.01, 0.02, 0.03, 0.04]
     for words, out in ((["booksim", "a.cfg"], "b"), (["run", "x.toml"], "r")):
         set_ = (lambda load: [f"injection_rate={load}"]) if out == "b" else (lambda load: ["--set", f"traffic.load={load}"])
-        beside = [
+        processes = [
             subprocess.Popen([KASURI, *words, *set_(load), "--out", out], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for load in loads[:3]
         ]
-        told = [process.communicate()[1] for process in beside]
-        assert [process.returncode for process in beside] == [0, 0, 0], told
+        stderr = [process.communicate()[1] for process in processes]
+        assert [process.returncode for process in processes] == [0, 0, 0], stderr
         command(*words, *set_(loads[3]), "--out", out, folder=tmp_path)
         assert sorted(kasuri.read(tmp_path / out)["traffic.load"].tolist()) == loads
         assert len((tmp_path / out / "runs.csv").read_text().splitlines()) == 5
@@ -259,10 +243,10 @@ def test_an_interrupted_experiment_is_not_taken_for_the_one_before(tmp_path):
     assert [run["traffic.load"] for run in results.missing] == [0.2]
 
 
-def test_the_commit_is_told_and_is_no_part_of_keys(tmp_path):
-    told = command("--version", folder=tmp_path).stdout
-    assert re.fullmatch(rf"kasuri {re.escape(kasuri.__version__)} \((commit [0-9a-f]{{12}}(-dirty)?|of no known commit)\)\n", told)
-    commit = re.search(r"commit (\S+)\)", told)
+def test_the_commit_is_reported_and_not_part_of_keys(tmp_path):
+    printed = command("--version", folder=tmp_path).stdout
+    assert re.fullmatch(rf"kasuri {re.escape(kasuri.__version__)} \((commit [0-9a-f]{{12}}(-dirty)?|of no known commit)\)\n", printed)
+    commit = re.search(r"commit (\S+)\)", printed)
     assert kasuri.__commit__ == (commit[1] if commit else None)
     results = kasuri.run(MESH, out=tmp_path / "out")
     assert results[0]["kasuri_commit"] == kasuri.__commit__
@@ -279,8 +263,8 @@ def test_results_are_written_only_inside_their_folder(tmp_path, link):
     command("run", "x.toml", "--out", "out", folder=tmp_path)
     shutil.rmtree(tmp_path / "out" / link, ignore_errors=True)
     (tmp_path / "out" / link).symlink_to(tmp_path / "elsewhere")
-    told = command("run", "x.toml", "--out", "out", folder=tmp_path, status=2).stderr
-    assert f"out/{link}: is a link to another place" in told
+    stderr = command("run", "x.toml", "--out", "out", folder=tmp_path, status=2).stderr
+    assert f"out/{link}: is a link to another place" in stderr
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

@@ -6,10 +6,8 @@ import html
 import json
 import re
 import subprocess
-import sys
 import tomllib
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,12 @@ import pytest
 
 import kasuri
 import synthetic
+from command_line import KASURI
 from kasuri import plot, report
 from kasuri.plot.drawing import drawable
 from kasuri.plot.layout import layout
 from kasuri.report import maps
 
-KASURI = Path(sys.executable).with_name("kasuri")
 BASE = {
     "routing": {"algorithm": "dimension-order"},
     "router": {"virtual_channels": 2},

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kasuri
-
-KASURI = Path(sys.executable).with_name("kasuri")
+from command_line import command
 
 HEAD = """
 engine = "{engine}"
@@ -24,12 +21,6 @@ cycle_ns = 2.0
 [routing]
 algorithm = "dimension-order"
 """
-
-
-def command(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    answer = subprocess.run([KASURI, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
-    assert answer.returncode == status, answer.stderr + answer.stdout
-    return answer
 
 
 def run(folder: Path, trace: str, *words: object, engine: str = "flit", keys: str = "") -> dict:

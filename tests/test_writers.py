@@ -11,7 +11,6 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import zlib
@@ -24,10 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kasuri
+from command_line import KASURI, command, same
 
-KASURI = Path(sys.executable).with_name("kasuri")
 CASES = int(os.environ.get("KASURI_WRITERS", "5"))
-COLUMNS = ("source_router", "source_port", "source_terminal", "destination_router", "destination_port", "destination_terminal")
 
 RUN = """
 [routing]
@@ -41,15 +39,8 @@ cycles = 50
 """
 
 
-def command(*words: object, status: int = 0) -> str:
-    answer = subprocess.run([KASURI, *map(str, words)], capture_output=True, text=True, timeout=120)
-    assert answer.returncode == status, (words, answer.stderr)
-    return answer.stdout
-
-
-def same(one: kasuri.Network, other: kasuri.Network) -> bool:
-    columns = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in (*COLUMNS, "latency", "period", "ports"))
-    return columns and (one.router_names, one.terminal_names) == (other.router_names, other.terminal_names)
+def printed(*words: object) -> str:
+    return command(*words).stdout
 
 
 @st.composite
@@ -89,7 +80,7 @@ def test_networks_and_fabrics_are_read_back(text):
         network = kasuri.Network.from_text(text)
         assert same(kasuri.Network.from_text(network.edge_list()), network)
         for form in ("json", "graphml", "dot"):
-            (folder / f"net.{form}").write_text(command("topology", "file", f"path={folder}/edges.txt", "--export", form))
+            (folder / f"net.{form}").write_text(printed("topology", "file", f"path={folder}/edges.txt", "--export", form))
         for form in ("json", "graphml"):
             assert same(kasuri.Network({"topology": "file", "path": f"{folder}/net.{form}"}), network), form
         graph = networkx.read_graphml(folder / "net.graphml", force_multigraph=True)
@@ -103,7 +94,7 @@ def test_networks_and_fabrics_are_read_back(text):
         command("fabric", "import", folder / "edges.txt", "-o", fabric)
         read = kasuri.Network.from_json(fabric)
         assert (read.routers, read.terminals, read.channels) == (network.routers, network.terminals, network.channels)
-        found = json.loads(command("fabric", "audit", fabric, "--format", "json"))
+        found = json.loads(printed("fabric", "audit", fabric, "--format", "json"))
         assert (found["switches"], found["adapters"]) == (network.routers, network.terminals)
         command("fabric", "import", fabric, "-o", folder / "again.json")
         assert json.loads((folder / "again.json").read_text()) == json.loads(fabric.read_text())
@@ -117,16 +108,16 @@ def check_slurm(fabric: Path, network: kasuri.Network, folder: Path) -> None:
         command("fabric", "slurm", fabric, status=2)
         return
     conf, yaml, edges = folder / "topology.conf", folder / "topology.yaml", folder / "slurm.txt"
-    conf.write_text(command("fabric", "slurm", fabric))
-    yaml.write_text(command("fabric", "slurm", fabric, "--write", "yaml"))
-    edges.write_text(command("fabric", "slurm", fabric, "--write", "edges"))
+    conf.write_text(printed("fabric", "slurm", fabric))
+    yaml.write_text(printed("fabric", "slurm", fabric, "--write", "yaml"))
+    edges.write_text(printed("fabric", "slurm", fabric, "--write", "edges"))
     assert not any("Nodes=" in line and "Switches=" in line for line in conf.read_text().splitlines())
     for source in (conf, yaml):
-        assert command("fabric", "slurm", source) == conf.read_text()
-        assert command("fabric", "slurm", source, "--write", "edges") == edges.read_text()
+        assert printed("fabric", "slurm", source) == conf.read_text()
+        assert printed("fabric", "slurm", source, "--write", "edges") == edges.read_text()
     skeleton = kasuri.Network({"topology": "file", "path": str(edges)})
     assert sorted(skeleton.terminal_names or []) == sorted(network.terminal_names or [])
-    assert json.loads(command("topology", "file", f"path={edges}", "--format", "json"))["components"] == 1
+    assert json.loads(printed("topology", "file", f"path={edges}", "--format", "json"))["components"] == 1
     if "KASURI_WRITERS" in os.environ:
         loaded_by_slurmctld(conf, network.terminal_names or [], folder)
 
@@ -165,7 +156,7 @@ def loaded_by_slurmctld(conf: Path, nodes: list[str], folder: Path) -> None:
         daemon.terminate()
         daemon.wait(timeout=30)
     (folder / "shown.conf").write_text(shown)
-    lines = command("fabric", "slurm", folder / "shown.conf").splitlines()
+    lines = printed("fabric", "slurm", folder / "shown.conf").splitlines()
     assert sorted(lines) == sorted(conf.read_text().splitlines())
 
 
@@ -194,7 +185,7 @@ def test_schedules_are_read_by_those_for_whom_they_are_written(collective, shape
         # A program of messages: Kasuri runs it, each rank at its terminal.
         program = write("goal", "goal")
         (folder / "run.toml").write_text(f'{network}{routing}[workload]\ntrace = "{program.name}"\n')
-        row = json.loads(command("run", folder / "run.toml", "--out", folder / "out", "--format", "json"))["runs"][0]
+        row = json.loads(printed("run", folder / "run.toml", "--out", folder / "out", "--format", "json"))["runs"][0]
         assert row["status"] in ("completed", "converged")
         whole = json.loads(write("json", "json").read_text())
         lines = write("csv", "csv").read_text().splitlines()
@@ -203,10 +194,10 @@ def test_schedules_are_read_by_those_for_whom_they_are_written(collective, shape
         assert sorted(whole["terminals"]) == list(range(terminals))
         if collective != "alltoall":
             algorithm = write("msccl", "xml")
-            assert ": OK: " in command("algorithm", "check", algorithm)
-            (folder / "again.xml").write_text(command("algorithm", "write", algorithm))
-            assert ": OK: " in command("algorithm", "check", folder / "again.xml")
-            assert command("algorithm", "write", folder / "again.xml") == (folder / "again.xml").read_text()
+            assert ": OK: " in printed("algorithm", "check", algorithm)
+            (folder / "again.xml").write_text(printed("algorithm", "write", algorithm))
+            assert ": OK: " in printed("algorithm", "check", folder / "again.xml")
+            assert printed("algorithm", "write", folder / "again.xml") == (folder / "again.xml").read_text()
         if collective != "broadcast":
             packed = write("mpi", "kasuri").read_bytes()
             # docs/reference/file-formats.md: the last word is the CRC-32 of what is before it.
@@ -219,9 +210,9 @@ def test_an_imported_fabric_runs_and_its_kept_network_is_read_back(tmp_path):
     )
     command("fabric", "import", tmp_path / "edges.txt", "-o", tmp_path / "f.json")
     (tmp_path / "e.toml").write_text('[network]\ntopology = "file"\npath = "f.json"\n' + RUN)
-    (first,) = json.loads(command("run", tmp_path / "e.toml", "--out", tmp_path / "one", "--format", "json"))["runs"]
+    (first,) = json.loads(printed("run", tmp_path / "e.toml", "--out", tmp_path / "one", "--format", "json"))["runs"]
     (kept,) = (tmp_path / "one" / "networks").iterdir()
     (tmp_path / "again.toml").write_text(f'[network]\ntopology = "file"\npath = "{kept}"\n' + RUN)
-    (again,) = json.loads(command("run", tmp_path / "again.toml", "--out", tmp_path / "two", "--format", "json"))["runs"]
+    (again,) = json.loads(printed("run", tmp_path / "again.toml", "--out", tmp_path / "two", "--format", "json"))["runs"]
     assert first["packet_latency_mean"] == again["packet_latency_mean"]
     assert first["network_id"] == again["network_id"]
