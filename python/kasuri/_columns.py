@@ -96,7 +96,7 @@ _LABELS = {
 }
 
 
-#: Larger units, each with the number of the smaller ones that it stands for, the smallest first.
+#: Units in ascending order, each with its size in the first one.
 _LARGER = {
     "ns": (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
     "cycles": (("cycles", 1.0), ("million cycles", 1e6)),
@@ -109,7 +109,7 @@ def unit_of(column: str) -> str:
 
 
 def scale(column: str, largest: float) -> tuple[float, str]:
-    """Choose the unit in which a reader expects values of up to ``largest``: the factor by which they are divided, and its name."""
+    """Choose the unit for values of up to ``largest``; give the divisor and the name of the unit."""
     unit = unit_of(column)
     steps = _LARGER.get(unit, ((unit, 1.0),))
     fitting = [step for step in steps if abs(largest) >= step[1]]
@@ -118,7 +118,7 @@ def scale(column: str, largest: float) -> tuple[float, str]:
 
 
 def time_shown(value: float) -> str:
-    """Write a time in ns with the unit that a reader expects."""
+    """Write a time, given in ns, in the unit of its size."""
     factor, unit = scale("completion_time_ns", value)
     return f"{value / factor:.4g} {unit}"
 

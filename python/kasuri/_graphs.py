@@ -44,7 +44,7 @@ def _kind(node: Hashable, data: Mapping[str, Any]) -> str:
 
 
 def _check_ends(graph: networkx.Graph, kinds: Mapping[Hashable, str]) -> None:
-    """Refuse what an edge list cannot have, by the names that the graph has."""
+    """Refuse edges that an edge list cannot have, with the names of the graph."""
     for one, other in graph.edges():
         if one == other:
             raise ConfigError(f"node {one!r}: has an edge to itself; a link joins two routers, or a router and a terminal")
@@ -165,7 +165,7 @@ def _rate(data: Mapping[str, Any], what: str) -> str:
 
 
 def add_defaults(graph: networkx.Graph, path: str | Path) -> None:
-    """Give nodes and edges the ``<default>`` of each GraphML key of which they have no data; networkx does not."""
+    """Give the ``<default>`` of each GraphML key to nodes and edges without data for it, which networkx leaves out."""
     import networkx
 
     # As networkx opens it: packed or not.

@@ -159,16 +159,16 @@ def sweep(
 
 
 def _check_overrides(overrides: Mapping[str, Any]) -> None:
-    """Refuse a keyword that is neither a key nor a section of the experiment file, and name the key that was meant."""
+    """Refuse a keyword that is neither a key nor a section of the experiment file, and suggest the nearest key."""
     for name in overrides:
         if "__" in name or "." in name:
-            continue  # the compiled part knows what is wrong with a key of a section
+            continue  # the compiled part checks keys of sections
         sections, keys = _known_keys()
         if name not in sections:
             meant = nearest(name.replace("_", "."), keys) or nearest(name, keys) or nearest(name, [key.replace(".", "_") for key in keys])
             same = [key for key in keys if meant in (key, key.replace(".", "_"))]
             hint = f"; did you mean `{same[0].replace('.', '__')}`?" if same else f"; sections are {', '.join(sections)}"
-            raise ConfigError(f"override {name}: unknown key{hint} (`__` stands for the dot of a key)")
+            raise ConfigError(f"override {name}: unknown key{hint} (write `__` for the dot of a key)")
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import json
 import os
 import tomllib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -79,6 +79,8 @@ class Results(Sequence[dict[str, Any]]):
         self._keep_alive: object = None
         self._input: str | None = None
         self._missing: list[dict[str, Any]] | None = None
+        #: Gives the missing runs of a part of other results.
+        self._find_missing: Callable[[], list[dict[str, Any]]] | None = None
 
     # --- a sequence of rows, and columns by name ---
 
@@ -167,7 +169,9 @@ class Results(Sequence[dict[str, Any]]):
             if self.rows and key not in self.columns:
                 raise ColumnError(key, self.columns)
         part = self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
-        part._missing = [run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)]
+        part._find_missing = lambda: [
+            run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)
+        ]
         return part
 
     def raise_for_status(self) -> Results:
@@ -196,7 +200,7 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def input_text(self) -> str | None:
-        """The experiment as it was run, with all that was set, where the results lie in a folder; the last one of several.
+        """The experiment as it was run, with all settings, if the results have a folder; the last one of several.
 
         Raises
         ------
@@ -215,7 +219,7 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def input(self) -> dict[str, Any]:
-        """The experiment as it was run, as a dictionary; empty where it is not known."""
+        """The experiment as it was run, as a dictionary; empty if it is unknown."""
         text = self.input_text
         try:
             return tomllib.loads(text) if text else {}
@@ -224,9 +228,9 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def missing(self) -> list[dict[str, Any]]:
-        """The runs of the experiment that are not there: of each its ``key`` and the columns of its input.
+        """The runs of the experiment without a result: the ``key`` of each, and the columns of its input.
 
-        Empty where all are there, where the results lie in no folder, and where the folder is of an older Kasuri.
+        Empty if no run is missing, if the results have no folder, and if an older Kasuri wrote the folder.
 
         Raises
         ------
@@ -234,11 +238,14 @@ class Results(Sequence[dict[str, Any]]):
             The experiment that the folder keeps can no longer be read.
         """
         if self._missing is None:
-            runs = _planned(self.directory) if self.directory else []
-            # Of another version no run has its key.
-            is_known = any(run["is_finished"] for run in runs) or not self.rows
-            self._missing = [{"key": run["key"], **run["inputs"]} for run in runs if is_known and not run["is_finished"]]
+            self._missing = self._find_missing() if self._find_missing else self._missing_in_folder()
         return self._missing
+
+    def _missing_in_folder(self) -> list[dict[str, Any]]:
+        runs = _planned(self.directory) if self.directory else []
+        # The keys of another version differ from those of the plan.
+        is_known = any(run["is_finished"] for run in runs) or not self.rows
+        return [{"key": run["key"], **run["inputs"]} for run in runs if is_known and not run["is_finished"]]
 
     def vector(self, run: int | str | Mapping[str, Any], name: str) -> np.ndarray:
         """Read a vector of one run.
@@ -407,7 +414,7 @@ class Results(Sequence[dict[str, Any]]):
             path = self.directory / "runs.parquet"
         path = Path(path)
         beside = path.with_name(f".{path.name}.part")
-        # One that was left there, or a link.
+        # A killed process may have left a file, or somebody else a link.
         try:
             beside.unlink(missing_ok=True)
             pq.write_table(self.to_arrow(), beside)
@@ -474,7 +481,7 @@ class Results(Sequence[dict[str, Any]]):
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
         part = Results(rows, self.directory)
-        part._keep_alive, part._input, part._missing = self._keep_alive, self._input, []
+        part._keep_alive, part._input, part._find_missing = self._keep_alive, self._input, list
         return part
 
 
@@ -519,12 +526,12 @@ def read(directory: str | Path) -> Results:
 
 
 def _planned(directory: Path) -> list[dict[str, Any]]:
-    """Give the runs of the experiment that a folder was last used for: ``key``, ``inputs``, ``is_finished``."""
+    """Give the runs of the last experiment of a folder: ``key``, ``inputs``, ``is_finished``."""
     return list(json.loads(_kasuri.planned_runs(str(directory))))
 
 
 def _is_older(directory: Path, table: Mapping[str, Any]) -> bool:
-    """Tell whether a table has not come about by the last experiment of its folder, which was interrupted."""
+    """Check whether a table is older than the last experiment of its folder, which was interrupted."""
     try:
         last = (directory / EFFECTIVE).read_text()
     except (OSError, UnicodeDecodeError):
@@ -533,7 +540,7 @@ def _is_older(directory: Path, table: Mapping[str, Any]) -> bool:
 
 
 def _unfinished(directory: Path) -> list[dict[str, Any]] | None:
-    """Give the rows of an interrupted experiment that are there; nothing where there are none, or where it cannot be read."""
+    """Give the finished rows of an interrupted experiment; ``None`` if there are none, or if the experiment cannot be read."""
     try:
         runs = [run for run in _planned(directory) if run["is_finished"]]
     except ResultsError:

@@ -109,7 +109,7 @@ class Slurm:
 
 
 def _check_names(out: Path, site: Slurm) -> None:
-    """Refuse names with control characters: what follows a line break in a directive would be a command of the job."""
+    """Refuse names with control characters: after a line break, the rest of a directive would be a command of the job."""
     names = {"--out": str(out), **{key: value for key, value in vars(site).items() if isinstance(value, str)}}
     names |= {f"directives[{number}]": line for number, line in enumerate(site.directives)}
     for key, name in names.items():

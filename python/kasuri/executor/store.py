@@ -17,7 +17,7 @@ from kasuri.errors import ResultsError
 #: The file that one client of a folder locks; workers, who lock the store itself, do not mind.
 LOCK = ".kasuri-client"
 
-#: The names of files that runs leave.
+#: The names of the files of runs.
 OWN_NAME = re.compile(r"(runs|networks|failed)/[0-9A-Za-z][0-9A-Za-z._-]*")
 
 
@@ -67,7 +67,7 @@ def write(out: Path, files: Mapping[str, bytes]) -> None:
     OSError
         The disk is full, or the system refuses.
     ResultsError
-        A name is none of the run store.
+        A name does not belong to the run store.
     """
     renames = []
     for number, (name, content) in enumerate(sorted(files.items(), key=lambda item: _is_row(item[0]))):

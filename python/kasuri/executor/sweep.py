@@ -225,7 +225,7 @@ class Sweep:
             return
         file = Path(self.experiment.file)
         contents = {file.name: file.read_bytes()}
-        # An effective.toml says where the copies of its files lie.
+        # An effective.toml names the copies of its files.
         copies = tomllib.loads(contents[file.name].decode()).get("record", {}).get("files", {})
         for name in (copies.get(name, name) for name in _named_files(self._out)):
             if Path(name).is_absolute():

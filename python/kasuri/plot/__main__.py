@@ -9,7 +9,7 @@ from pathlib import Path
 
 import kasuri
 from kasuri import plot
-from kasuri.plot import asked
+from kasuri.plot import asked, spots
 
 #: More missing runs than these are only counted.
 MAX_MISSING = 20
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = kasuri.read(options.directory)
         results.save_parquet()
         drawings = asked.drawings(results)
-        missing = asked.missing_of(results)
+        missing = spots.missing_of(results)
         for run in missing[:MAX_MISSING]:
             print(f"kasuri: missing run: {', '.join(f'{key} = {value}' for key, value in run.items() if key != 'key')}", file=sys.stderr)
         if len(missing) > MAX_MISSING:

@@ -86,14 +86,6 @@ def drawings(results: Results, size: tuple[float, float] = (6.4, 4.0)) -> list[D
     return found
 
 
-def missing_of(results: Results) -> list[dict[str, Any]]:
-    """Give the planned runs that are not there; none where the folder's experiment can no longer be read."""
-    try:
-        return results.missing
-    except ResultsError:
-        return []
-
-
 def wishes(results: Results) -> list[Wish]:
     """Give the plots of the experiment file, or sensible ones where it has none."""
     asked = [wish for table in results.input.get("plot", []) for wish in _wishes_of(table)]
@@ -139,7 +131,7 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
     if len(parts) > MAX_PANELS or any(len(spots.split(part, inside)) > style.MAX_CURVES for _, part in parts):
         count = len(spots.split(rows, keys))
         hint = "sweep less, or draw a part with kasuri.plot.curves(results.where(...))"
-        raise ArgumentError(f"{', '.join(keys)} vary besides {wish.x} and make {count} curves, which nobody tells apart: {hint}")
+        raise ArgumentError(f"{', '.join(keys)} vary besides {wish.x} and make {count} curves, too many to distinguish: {hint}")
     names = dict.fromkeys(spots.label(values) for values, _ in spots.split(rows, inside))
     view = View(
         wish.x,
@@ -150,9 +142,9 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
         categories=spots.categories(rows, wish.x),
         looks={one: number for number, one in enumerate(names)},
         units=units_of(rows, wish.x, wish.y),
-        missing=missing_of(results),
+        missing=spots.missing_of(results),
     )
-    notes = _notes(rows, wish, own, len(missing_of(results)))
+    notes = _notes(rows, wish, own, len(spots.missing_of(results)))
     found = []
     for number, (values, part) in enumerate(parts, start=1):
         ax = draw(part, inside, view, size=size)

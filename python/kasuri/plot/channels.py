@@ -11,7 +11,7 @@ from kasuri.network import Network
 
 
 def check_network(network: object) -> Network:
-    """Refuse what is no network.
+    """Refuse an argument that is not a network.
 
     Raises
     ------

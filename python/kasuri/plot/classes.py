@@ -64,7 +64,7 @@ def channel_classes(network: Network, utilisation: Any) -> list[ChannelClass]:
     Raises
     ------
     ArgumentError
-        This is no network, or ``utilisation`` has another length than it has channels.
+        ``network`` is not a :class:`kasuri.Network`, or ``utilisation`` does not have one value for each channel.
     """
     values = channel_values(network, utilisation)
     terminals = network.terminals
@@ -99,7 +99,7 @@ def utilisation_by_class(network: Network, utilisation: Any, *, highest: float |
     Raises
     ------
     ArgumentError
-        This is no network, or ``utilisation`` has another length than it has channels.
+        ``network`` is not a :class:`kasuri.Network`, or ``utilisation`` does not have one value for each channel.
     """
     classes = channel_classes(network, utilisation)
     ax = style.new_axes(5.4, 0.9 + 0.34 * len(classes)) if ax is None else ax

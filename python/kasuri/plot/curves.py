@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-#: What the legend says of saturation where the ordinate is a latency.
+#: The legend's words for saturation where the ordinate is a latency.
 NO_LATENCY = "hollow triangle: saturated, no latency"
 #: What the legend says of a state.
 STATE_WORDS = {
@@ -91,7 +91,7 @@ def curves(
     Runs that differ in ``measure.seed`` alone are averaged, nothing else: a key that varies and is neither ``x`` nor in ``series``
     sets curves apart, too. The band is the 95 % confidence interval: of the run where there is one (``*_ci95``), over the seeds where
     there are several. Places beyond saturation have hollow markers and dotted lines. A latency there grows with the length of the
-    run and is no property of the network, so it is not drawn: a hollow triangle at the upper edge marks the first saturated place of
+    run instead of describing the network, so it is not drawn: a hollow triangle at the upper edge marks the first saturated place of
     a curve. Half-filled markers are runs that ended as ``max_cycles``: estimates. No line crosses a place whose run is missing or has
     failed. Times are in the unit that suits them (ns, µs, ms, s). The legend is outside the axes.
 
@@ -136,8 +136,9 @@ def curves(
     keys = [*named, *spots.own_keys(rows, x, named)]
     count = len(spots.split(rows, keys))
     if count > style.MAX_CURVES:
-        raise ArgumentError(f"{', '.join(keys)} make {count} curves, and {style.MAX_CURVES} can be told apart; draw a part of the rows")
-    return draw(rows, keys, View(x, y, band, log_x, log_y, missing=getattr(table, "missing", ())), ax)
+        limit = f"a plot can distinguish {style.MAX_CURVES}"
+        raise ArgumentError(f"{', '.join(keys)} make {count} curves, and {limit}; draw a part of the rows")
+    return draw(rows, keys, View(x, y, band, log_x, log_y, missing=spots.missing_of(table)), ax)
 
 
 def as_names(series: str | Sequence[str] | None) -> list[str]:
@@ -210,7 +211,7 @@ def _in_units(curve: Curve, units: tuple[tuple[float, str], tuple[float, str]]) 
 
 
 def cut(rows: Sequence[Mapping[str, Any]], y: str) -> float | None:
-    """Where to cut the ordinate of a latency, so that what lies beyond saturation has a place and does not squash the steady part."""
+    """Give the upper end of the ordinate of a latency: saturated runs have a mark there and do not squash the steady part."""
     if not spots.is_latency(y):
         return None
     numbers = [(spots.state(row), spots.value_of(row, y)) for row in rows]
@@ -240,7 +241,7 @@ def _set_axes(ax: Axes, rows: Sequence[Mapping[str, Any]], view: View, ceiling: 
     elif all(value >= 0 for row in rows if not math.isnan(value := spots.value_of(row, view.y))):
         ax.set_ylim(bottom=0)
     if all(math.isnan(spots.value_of(row, view.y)) for row in rows):
-        ax.set_yticks([])  # all is saturated, and nothing has a height
+        ax.set_yticks([])  # all runs are saturated, so no place has a height
 
 
 def _draw_curve(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float | None, view: View, *, joined: bool) -> Line2D:
@@ -254,15 +255,15 @@ def _draw_curve(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float 
     after = _beyond(curve, sound, ceiling)
     if joined and len(after) > 1:
         ax.plot(*_columns_of(after), color=colour, linewidth=1.0, linestyle=":", alpha=0.9, label="_beyond")
-    told = _mark_unsteady(ax, curve, look, ceiling, joined=joined)
-    told += [(spot, spot.y) for spot in sound if spot.state == State.STEADY]
-    tips.add(ax, [(spot.x, height) for spot, height in told], [_words(curve, spot) for spot, _ in told])
+    shown = _mark_unsteady(ax, curve, look, ceiling, joined=joined)
+    shown += [(spot, spot.y) for spot in sound if spot.state == State.STEADY]
+    tips.add(ax, [(spot.x, height) for spot, height in shown], [_words(curve, spot) for spot, _ in shown])
     _draw_bands(ax, sound, colour, view.band, joined=joined)
     return sign
 
 
 def _with_holes(curve: Curve, sound: Sequence[Spot]) -> list[Spot]:
-    """Put a place without a height wherever a run is missing or has no sound number, so that no line crosses it."""
+    """Insert a place without a height for each run that is missing or has no valid number, so that no line crosses it."""
     if not sound:
         return []
     ends = (sound[0].x, sound[-1].x)
@@ -276,7 +277,7 @@ def _with_holes(curve: Curve, sound: Sequence[Spot]) -> list[Spot]:
 
 
 def _beyond(curve: Curve, sound: Sequence[Spot], ceiling: float | None) -> list[Spot]:
-    """Give the places of the dotted line: from the last sound place onwards, without what has no height but the first triangle."""
+    """Give the places of the dotted line: from the last valid place on; of places without a height only the first, at its triangle."""
     after = [spot for spot in curve.spots if spot.state == State.SATURATED]
     if sound and after:
         after = [spot for spot in after if spot.x > sound[-1].x] or after[:0]
@@ -287,22 +288,22 @@ def _beyond(curve: Curve, sound: Sequence[Spot], ceiling: float | None) -> list[
 
 
 def _mark_unsteady(ax: Axes, curve: Curve, look: Mapping[str, Any], ceiling: float | None, *, joined: bool) -> list[tuple[Spot, float]]:
-    """Mark the places that are no steady state; give them with the heights at which they are marked."""
-    told: list[tuple[Spot, float]] = []
+    """Mark the places without a steady state; give them with the heights of their marks."""
+    marked: list[tuple[Spot, float]] = []
     has_triangle = False
     for spot in (spot for spot in curve.spots if spot.state > State.STEADY):
         outside = ceiling is not None and (spot.y > ceiling or (math.isnan(spot.y) and spot.state == State.SATURATED))
         if outside and joined and spot.state == State.SATURATED:
             if has_triangle:
-                continue  # one triangle says it; those of the higher loads would cover other curves'
+                continue  # further triangles would cover those of other curves
             has_triangle = True
         height = ceiling if outside and ceiling is not None else spot.y
         fill: dict[str, Any] = {"marker": look["marker"], **_FILLS[spot.state], **({"marker": "^"} if outside else {})}
         if not math.isnan(height):
             place: dict[str, Any] = {"markersize": 5.5, "linestyle": "none", "clip_on": False, "zorder": 3, "label": "_place"}
             ax.plot([spot.x], [height], color=look["color"], **place, **fill)
-            told.append((spot, height))
-    return told
+            marked.append((spot, height))
+    return marked
 
 
 def _draw_bands(ax: Axes, sound: Sequence[Spot], colour: str, band: bool, *, joined: bool) -> None:

@@ -33,7 +33,7 @@ def draw_network(network: Network, *, utilisation: Any = None, highest: float | 
     Parameters
     ----------
     network : Network
-        The network; where its routers have names, these are below them, as far as they have room.
+        The network. Names of routers are below them, as far as there is room.
     utilisation : array-like, optional
         Utilisation of each channel in [0, 1], shape ``[channels]``: the two directions of a link are drawn side by side, each
         in the colour of its load (right-hand traffic, seen in its own direction).
@@ -50,7 +50,7 @@ def draw_network(network: Network, *, utilisation: Any = None, highest: float | 
     Raises
     ------
     ArgumentError
-        This is no network, or ``utilisation`` has another length than it has channels.
+        ``network`` is not a :class:`kasuri.Network`, or ``utilisation`` does not have one value for each channel.
     """
     values = None if utilisation is None else channel_values(network, utilisation)
     places = layout(check_network(network))
@@ -228,7 +228,7 @@ def _draw_nodes(ax: Axes, network: Network, places: Layout, values: np.ndarray |
 
 
 def _lay_out_names(ax: Axes, names: list[Any]) -> None:
-    """Hide names that would cover others; a page tells them where somebody points."""
+    """Hide names that would cover others; tips of a page still show them."""
     style.figure_of(ax).draw_without_rendering()
     fit.hide_overlaps(names)
 

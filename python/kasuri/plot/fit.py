@@ -1,6 +1,6 @@
-"""Keeps words apart and inside of a figure: labels in lines as long as their axis, turned words of ticks, legends below what is drawn.
+"""Prevents texts from overlapping or leaving the figure: wraps labels, rotates tick labels, measures room for legends.
 
-Everything here measures what Matplotlib has laid out, so it comes after all else that is drawn on the axes.
+All functions measure the layout of Matplotlib, so call them after everything is drawn on the axes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
-#: Longer words at the ticks of an axis are cut; the table has them in full.
+#: Longer tick labels are cut; the table has them in full.
 MAX_TICK_WORD = 24
-#: Below this size (points) nobody reads a label.
+#: The smallest legible size of a label (points).
 MIN_FONT_SIZE = 6.0
 
 
 def fit(ax: Axes) -> None:
-    """Make the labels and the ticks of the axes fit; lay the figure out."""
+    """Make the labels and the ticks of the axes fit, and lay out the figure."""
     _lay_out(ax)
     changed = [_separate_ticks(axis) for axis in (ax.xaxis, ax.yaxis)]
     if any(changed):
@@ -39,7 +39,7 @@ def fit(ax: Axes) -> None:
 
 
 def _move_inside(ax: Axes) -> None:
-    """Move the label of the ordinate along its axis where it is longer and the edge of the figure would cut it."""
+    """Move the label of the ordinate along its axis if the edge of the figure would cut it."""
     label, figure, axes = ax.yaxis.label, _figure(ax), ax.get_window_extent()
     box = label.get_window_extent()
     shift = max(0.0, 1 - box.y0) - max(0.0, box.y1 - figure.bbox.height + 1)
@@ -53,7 +53,7 @@ def axes_width(ax: Axes) -> float:
 
 
 def depth_below(ax: Axes) -> float:
-    """Measure how far the words of the abscissa reach below axes that are laid out, in inches."""
+    """Measure how far the texts of the abscissa reach below axes that are laid out, in inches."""
     words = ax.xaxis.get_tightbbox()
     return 0.0 if words is None else max(0.0, float(ax.get_window_extent().y0 - words.y0) / _figure(ax).dpi)
 
@@ -64,7 +64,7 @@ def legend_width(legend: Legend) -> float:
 
 
 def hide_overlaps(texts: Sequence[Text]) -> None:
-    """Hide those texts that would cover one before them."""
+    """Hide texts that would cover an earlier one."""
     kept: list[Any] = []
     for text in texts:
         box = text.get_window_extent().padded(1)
@@ -80,12 +80,12 @@ def _lay_out(ax: Axes) -> None:
 
 def _figure(artist: Artist) -> Figure:
     figure = artist.get_figure(root=True)
-    assert figure is not None  # what is drawn belongs to a figure
+    assert figure is not None  # every drawn artist belongs to a figure
     return figure
 
 
 def _wrap(label: Text, length: float) -> bool:
-    """Break a label into lines that are as long as its axis (pixels), or make it smaller where one word is longer; tell what was done."""
+    """Break a label into lines as long as its axis (pixels), or shrink it if a word is longer; give whether it changed."""
     words, changed = label.get_text(), False
     if not words or "$" in words:
         return False
@@ -107,12 +107,12 @@ def _wrap(label: Text, length: float) -> bool:
 
 
 def _points(text: Text) -> float:
-    """The size of a text; Matplotlib gives the number whatever was set."""
+    """Give the size of a text; Matplotlib converts names of sizes to points."""
     return float(text.get_fontsize())
 
 
 def _separate_ticks(axis: Axis) -> bool:
-    """Keep the labels of ticks apart, by fewer numbers or by turned words; tell whether something was changed."""
+    """Separate overlapping tick labels, by fewer numbers or by rotated words; give whether they changed."""
     from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter
 
     if not _labels_meet(axis):
@@ -128,7 +128,7 @@ def _separate_ticks(axis: Axis) -> bool:
 
 
 def _turn(axis: Axis) -> bool:
-    """Turn the words at the ticks, upright where they are many; leave out some where even those would meet."""
+    """Rotate the tick labels, by 90 degrees if there are many; leave out some if these would still overlap."""
     texts, figure = axis.get_ticklabels(), _figure(axis)
     # Words may be as long as a third of the figure is high.
     longest = max(8, min(MAX_TICK_WORD, int(figure.get_figheight() / 3 / 0.085)))
@@ -151,7 +151,7 @@ def _is_abscissa(axis: Axis) -> bool:
 
 
 def _labels_meet(axis: Axis) -> bool:
-    """Tell whether neighbouring labels of ticks overlap, or have less than a letter between them."""
+    """Check whether neighbouring tick labels overlap, or have less than a letter between them."""
     boxes = [text.get_window_extent() for text in _drawn_labels(axis)]
     gap = 0.4 * (boxes[0].height if boxes else 0)
     if _is_abscissa(axis):
@@ -162,7 +162,7 @@ def _labels_meet(axis: Axis) -> bool:
 
 
 def _drawn_labels(axis: Axis) -> list[Text]:
-    """Give the labels that stand at ticks in view."""
+    """Give the labels of the ticks in view."""
     low, high = sorted(axis.get_view_interval())
     ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
     margin = 1e-9 * (high - low)

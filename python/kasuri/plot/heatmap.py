@@ -42,7 +42,7 @@ def channel_utilisation(network: Network, utilisation: Any, *, highest: float | 
     Raises
     ------
     ArgumentError
-        This is no network, or ``utilisation`` has another length than it has channels.
+        ``network`` is not a :class:`kasuri.Network`, or ``utilisation`` does not have one value for each channel.
     """
     from matplotlib.ticker import MaxNLocator
 

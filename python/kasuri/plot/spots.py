@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 from kasuri import _columns
+from kasuri.errors import ResultsError
 
 #: The keys over which runs are averaged: they change what is drawn, not what is simulated.
 SEEDS = ("measure.seed", "faults.seed")
@@ -117,7 +118,7 @@ def own_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) ->
         if given and _decides(rows, given, key):
             continue  # it says nothing new: paired values, for example
         if _decides(rows, [x], key) and (is_of_words or _decides(rows, [key], x)):
-            continue  # another name of the abscissa, or a part of what its words stand for, such as a case
+            continue  # another name of the abscissa, or one of the keys that it combines, such as a case
         found.append(key)
     return _fewest(rows, found, named)
 
@@ -143,6 +144,14 @@ def split(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[tuple[
         values = tuple(row.get(key) for key in keys)
         groups.setdefault(tuple(map(token, values)), (values, []))[1].append(row)
     return list(groups.values())
+
+
+def missing_of(table: Any) -> Sequence[Mapping[str, Any]]:
+    """Give the missing runs of results; none for other tables, and none if the folder's experiment can no longer be read."""
+    try:
+        return getattr(table, "missing", ())
+    except ResultsError:
+        return ()
 
 
 def curves_of(

@@ -106,12 +106,12 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str,
     """
     figure = figure_of(ax)
     width, height = figure.get_size_inches()
-    beside = width >= 5.6 if grow else fit.axes_width(ax) >= 4.5
-    # The line of a curve and the space behind it take half an inch, a letter 0.078.
-    letters = 44 if beside else max(12, min(44, int(((width - 0.8 if grow else fit.axes_width(ax)) - 0.6) / 0.078)))
+    is_right = width >= 5.6 if grow else fit.axes_width(ax) >= 4.5
+    # The sample line of a curve takes half an inch, a letter 0.078.
+    letters = 44 if is_right else max(12, min(44, int(((width - 0.8 if grow else fit.axes_width(ax)) - 0.6) / 0.078)))
     names = [textwrap.fill(printable(name), letters) for name in names]
     heading = textwrap.fill(heading, letters)
-    if beside:
+    if is_right:
         if grow:
             lines = [line for name in [*names, heading] for line in name.splitlines()]
             figure.set_size_inches(width + 0.55 + 0.078 * max(map(len, lines), default=0), max(height, 0.5 + 0.2 * len(lines)))
@@ -122,7 +122,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str,
 
 
 def _legend_below(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> Legend:
-    """Put a legend below the words of the abscissa, in as many columns as there is room for."""
+    """Put a legend below the texts of the abscissa, in as many columns as there is room for."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = figure_of(ax)
@@ -197,7 +197,7 @@ def save(ax: Axes, path: str | Path, **options: Any) -> Path:
     Raises
     ------
     ArgumentError
-        The ending is that of no format.
+        The ending of the path names no format.
     FileError
         The file cannot be written.
     """

@@ -142,7 +142,7 @@ def replace(path: Path, text: str) -> Path:
     """Write beside and rename into place: whoever reads sees the old page or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.part")
-    # One that was left there, or a link.
+    # A killed process may have left a file, or somebody else a link.
     beside.unlink(missing_ok=True)
     beside.write_text(text)
     beside.replace(path)

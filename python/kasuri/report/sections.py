@@ -25,7 +25,7 @@ STATUS_MEANINGS = {
     "converged": "The mean latency is known to the asked precision (half-width of its 95 % confidence interval).",
     "completed": "The closed workload was delivered to the last flit, or the fixed number of cycles was run.",
     "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency would grow "
-    "with the length of the run and is no property of the network, so none is given. The accepted throughput is.",
+    "with the length of the run instead of describing the network, so none is given. The accepted throughput does describe it.",
     "max_cycles": "The run reached measure.max_cycles before the precision was reached. Its numbers are estimates.",
     "deadlock": "Nothing moves any more: packets wait for each other in a cycle, or programs for what nobody will send.",
     "failed": "The run could not be done; the message says why.",
@@ -90,7 +90,7 @@ def status_counts(results: Iterable[Mapping[str, Any]]) -> list[tuple[str, int]]
 
 
 def missing(results: Results) -> dict[str, Any] | None:
-    """Tell which runs of the experiment are not there: by the keys that tell them apart from the others; nothing where all are."""
+    """List the missing runs of the experiment by the keys that distinguish them; ``None`` if no run is missing."""
     try:
         runs = results.missing
     except ResultsError as error:
