@@ -1,5 +1,4 @@
-//! Tells the program which sources it was built of, so that two builds of one version can be told apart on the machines of a sweep, and of
-//! which commit they are.
+//! Gives the program a hash of its sources, which distinguishes builds of one version on the machines of a sweep, and their commit.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,8 +43,8 @@ fn main() -> io::Result<()> {
 /// Digits of a commit.
 const COMMIT_DIGITS: usize = 12;
 
-/// The commit of the sources, with `-dirty` where they differ from it: by git in a checkout, by what cargo has noted in a packed crate, or by
-/// the variable `KASURI_COMMIT` of who builds without either. `None` where nothing tells it.
+/// The commit of the sources, with `-dirty` if they were changed: from git in a checkout, from cargo's note in a packed crate, else from the
+/// environment variable `KASURI_COMMIT`; `None` if all are missing.
 fn commit(own: &Path) -> Option<String> {
     println!("cargo::rerun-if-env-changed=KASURI_COMMIT");
     let git = |arguments: &[&str]| {

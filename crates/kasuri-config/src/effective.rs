@@ -1,4 +1,4 @@
-//! The experiment as it is run, with all settings put in, as one file: what `OUT/effective.toml` holds, and its section `[record]`.
+//! The experiment as it is run, with all settings, as one file (`OUT/effective.toml`), and its section `[record]`.
 
 use super::document::{Document, Part, is_within};
 use super::error::ConfigError;
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use toml::{Table, Value};
 
-/// The section `[record]`, which a run writes into the file of what it ran. It changes no result.
+/// The section `[record]`, which a run adds to its `effective.toml`. It changes no result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// Keys that are columns of the table although no sweep varies them: those that were set on the command line or in Python.
+    /// Keys that are columns of the table although they are not swept: those that were set on the command line or in Python.
     pub columns: Vec<String>,
-    /// The copies of files: the name by which the experiment names a file, and the path of its copy, relative to this file.
+    /// Copies of files: from the name in the experiment to the path of the copy, relative to this file.
     pub files: BTreeMap<String, String>,
 }
 
 /// The name of the section.
 const RECORD: &str = "record";
 
-/// Sections that no run depends on, so that setting a key of theirs makes no column.
+/// Sections without an effect on runs: setting one of their keys adds no column.
 const WITHOUT_RESULTS: [&str; 4] = ["title", "plot", "sweep", RECORD];
 
 impl Document {
@@ -43,8 +43,8 @@ impl Document {
         Record::deserialize(value.clone()).map_err(|error| self.error(RECORD, Part::Value, error.message()))
     }
 
-    /// The keys that are columns of the table although no sweep varies them, each once: those of `[record]`, and those that
-    /// [`Document::set`] has set. A table that was set stands for the keys in it.
+    /// The keys that are columns of the table although they are not swept, each once: those of `[record]`, and those that
+    /// [`Document::set`] has set. Of a table that was set, its keys.
     ///
     /// # Errors
     /// A wrong section `[record]`.
@@ -59,13 +59,13 @@ impl Document {
         Ok(columns)
     }
 
-    /// Was any key set that the file does not have so?
+    /// Was a key set after the file was read?
     pub fn is_changed(&self) -> bool {
         !self.set_keys().is_empty()
     }
 
-    /// The experiment as it is run, with all that was set, as the text of one experiment file. `copies`: where a copy of each file lies
-    /// that it names, relative to this file.
+    /// The experiment as it is run, with all settings, as the text of one experiment file. `copies` maps the files that it names to
+    /// their copies, relative to this file.
     ///
     /// # Errors
     /// A wrong section `[record]`.
@@ -80,7 +80,7 @@ impl Document {
             let section = Table::from_iter([(RECORD.to_owned(), Value::try_from(record).map_err(problem)?)]);
             let _ = write!(text, "\n{}", toml::to_string(&section).map_err(problem)?);
         }
-        // By hand: the order of its keys is that of the runs, and TOML's writer puts cases behind all others.
+        // By hand: the order of its keys is that of the runs, and TOML's writer moves cases to the end.
         if let Some(Value::Table(sweep)) = sweep {
             text.push_str("\n[sweep]\n");
             for (key, values) in sweep {
@@ -92,12 +92,12 @@ impl Document {
     }
 }
 
-/// A text in quotes, within one line. The escapes of JSON are escapes of TOML, which has one more.
+/// A text in quotes on one line. TOML has all escapes of JSON and requires one more.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
-/// A value within one line.
+/// A value on one line.
 fn inline(value: &Value) -> String {
     match value {
         Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
@@ -120,7 +120,7 @@ fn value_at<'t>(table: &'t Table, key: &str) -> Option<&'t Value> {
     })
 }
 
-/// Adds the keys of all values in a value that are no tables, nor lists of tables, where they are not there yet.
+/// Adds the keys of all values within a value, except tables and lists of tables, that are not in the list yet.
 fn leaves(key: &str, value: &Value, columns: &mut Vec<String>) {
     match value {
         Value::Table(table) => table.iter().for_each(|(name, value)| leaves(&format!("{key}.{name}"), value, columns)),
@@ -142,7 +142,7 @@ mod tests {
         case = [{ label = 'a', network = { dimensions = [2, 2] } }, { label = 'b', 'measure.seed' = 2 }]\n\
         'measure.warmup' = { from = 1, to = 3, step = 1 }\n[[plot]]\nx = 'router.buffer_flits'\ny = 'hops_mean'\n";
 
-    fn again(document: &Document) -> Document {
+    fn reread(document: &Document) -> Document {
         let text = document.effective(BTreeMap::from([("../m.txt".to_owned(), "files/m.txt".to_owned())])).unwrap();
         Document::parse("effective.toml", &text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
     }
@@ -154,20 +154,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_in_the_file_and_its_keys_are_columns() {
+    fn settings_are_in_the_file_and_their_keys_are_columns() {
         let mut document = Document::parse("a.toml", FILE).unwrap();
         assert!(!document.is_changed());
         for set in ["traffic.class.0.load=0.2", "measure={seed = 3, precision = 0.1}", "sweep.router.credit_delay=[1, 2]", "plot=[]"] {
             document.set_text(set).unwrap();
         }
-        let read = again(&document);
+        let read = reread(&document);
         let columns = ["traffic.class.0.load", "measure.seed", "measure.precision"];
         assert_eq!(document.shown_columns().unwrap(), columns);
         assert_eq!(read.shown_columns().unwrap(), columns);
         assert_eq!(read.record().unwrap().files["../m.txt"], "files/m.txt");
         assert!(document.is_changed() && !read.is_changed());
         assert_eq!(points(&read), points(&document));
-        assert_eq!(again(&read).table(), read.table());
+        assert_eq!(reread(&read).table(), read.table());
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever values a file and its sweep have, the file that is written has the same, in the same order.
+        /// The written file has the values of any file and sweep, in the same order.
         #[test]
         fn any_values_are_written_and_read_again(own in prop::collection::vec(values(), 0..4), swept in prop::collection::vec(values(), 0..4)) {
             let table = |name: &str, values: Vec<Value>| {

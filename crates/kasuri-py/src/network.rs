@@ -27,7 +27,7 @@ pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeM
     let network = build(py, table, folder, texts)?;
     if network.further_home_count() > 0 {
         return Err(errors::config(
-            "an edge list has one link for each terminal, and those of this network have several ports; to_json keeps them",
+            "an edge list has one link for each terminal, but terminals of this network have several ports; use to_json",
         ));
     }
     Ok(py.detach(|| kasuri_config::format::edge_list::write(&network)))

@@ -92,7 +92,7 @@ impl Job {
         self.tally.look()
     }
 
-    /// The keys of the experiment's rows in their order, once it has ended: the folder may hold others, too.
+    /// The keys of the experiment's rows in their order, once it has ended; the folder may hold rows of other experiments.
     fn keys(&self) -> Vec<String> {
         self.shared.end.lock().unwrap_or_else(PoisonError::into_inner).keys.clone()
     }

@@ -33,7 +33,7 @@ pub(crate) fn damage(path: &str, content: &[u8]) -> Option<String> {
     kasuri::checksums::damage(path, content)
 }
 
-/// The runs of the experiment that a folder of results was last used for, as JSON text: a list of objects with `key`, `inputs`, `is_finished`.
+/// The runs of the last experiment of a folder of results, as JSON text: a list of objects with `key`, `inputs`, `is_finished`.
 #[pyfunction]
 pub(crate) fn planned_runs(py: Python<'_>, folder: &str) -> PyResult<String> {
     let runs = py.detach(|| kasuri::listing::planned_runs(folder.as_ref()));
@@ -53,7 +53,7 @@ impl Sources {
         Self { texts, folder: FolderFiles::new(folder) }
     }
 
-    /// The same, but files of which the experiment knows a copy are read from there.
+    /// Reads a file from its copy where the experiment records one.
     pub(crate) fn with_copies_of(self, document: &Document) -> PyResult<Self> {
         Ok(Self { folder: self.folder.with_copies_of(document).map_err(errors::config)?, ..self })
     }

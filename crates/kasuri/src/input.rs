@@ -123,11 +123,15 @@ pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>
 /// few MB made for it unpack to a thousand times as much.
 const MAX_EXPANSION: u64 = 100;
 
-/// Reads a whole file, gzipped or not, of at most [`MAX_FILE_BYTES`]; a gzipped one may unpack to [`MAX_TEXT_BYTES`], or to
-/// [`MAX_EXPANSION`] times its size.
+/// The most bytes to which a gzipped file may unpack in memory: [`MAX_EXPANSION`] times its size, at least [`MAX_TEXT_BYTES`].
+pub(crate) fn max_unpacked_bytes(path: &Path) -> io::Result<u64> {
+    Ok(fs::metadata(path)?.len().saturating_mul(MAX_EXPANSION).clamp(MAX_TEXT_BYTES, MAX_FILE_BYTES))
+}
+
+/// Reads a whole file, gzipped or not, of at most [`max_unpacked_bytes`].
 pub(crate) fn read_dump(path: &Path) -> io::Result<Vec<u8>> {
     let size = fs::metadata(path)?.len();
-    let most = size.saturating_mul(MAX_EXPANSION).clamp(MAX_TEXT_BYTES, MAX_FILE_BYTES);
+    let most = max_unpacked_bytes(path)?;
     read_gzipped_at_most(path, most).map_err(|reason| match reason.kind() {
         io::ErrorKind::FileTooLarge if size < most => {
             let reason =

@@ -459,18 +459,18 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
     Ok(Collected { summary, missing })
 }
 
-/// A run of the experiment that a folder of results was last used for, and whether its result is there.
+/// A run of the last experiment of a folder of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedRun {
     /// Its key.
     pub key: String,
     /// The columns of its input, as its row has them.
     pub inputs: Map<String, Value>,
-    /// Has it a result, or is it known why it has none?
+    /// The folder has its result, or the reason for its failure.
     pub is_finished: bool,
 }
 
-/// All runs of the experiment that a folder of results was last used for, by its file `effective.toml`; none where there is no such file.
+/// All runs of the last experiment of a folder of results, from its `effective.toml`; empty if there is no such file.
 ///
 /// # Errors
 /// The file cannot be read, or no longer describes an experiment: a copy of a file that it names is missing or damaged.

@@ -326,7 +326,7 @@ impl RunRow {
     /// share a run.
     pub fn under(self, head: &RowHead) -> Self {
         let mut row = Self::empty(head, self.status(), self.text("message"));
-        // It was not computed by this program.
+        // The program that computed the run, which may not be this one.
         let made_by = ["kasuri_version", "kasuri_commit"].into_iter();
         for name in made_by.chain(COLUMNS.iter().map(|column| column.name)) {
             row.set(name, self.get(name).clone());
@@ -465,8 +465,8 @@ impl RunRow {
         }
     }
 
-    /// Takes the latencies out of the row of a saturated run: they grow with the length of the run and are no property of the network. What
-    /// was measured until the run was stopped goes into a column of its own.
+    /// Clears the latencies of a saturated run: they grow with the length of the run instead of describing the network. The mean until
+    /// the stop goes into a separate column.
     pub(crate) fn set_saturated(&mut self) {
         self.set(UNTIL_STOP, self.get("packet_latency_mean").clone());
         let names = ["packet_latency", "network_latency", "flit_latency"];
@@ -497,7 +497,7 @@ impl RunRow {
         self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate * of_senders));
     }
 
-    /// What a collective comes to beside its bounds.
+    /// The bounds of a collective, and its efficiency.
     pub(crate) fn set_efficiency(&mut self, bound: f64, routing_bound: f64, completion: f64) {
         self.set("completion_bound", whole(bound));
         self.set("routing_bound", whole(routing_bound));
@@ -532,13 +532,13 @@ impl RunRow {
     }
 }
 
-/// What a latency is told by, at the ends of the names of columns.
+/// The statistics of a latency, which end the names of its columns.
 const LATENCY_STATISTICS: [&str; 7] = ["mean", "ci95", "min", "p50", "p99", "p999", "max"];
 
 /// The column of the mean packet latency of a saturated run.
 const UNTIL_STOP: &str = "packet_latency_mean_until_stop";
 
-/// Takes the latencies out of a user or of the background of a saturated run.
+/// Clears the latencies of a user or of the background of a saturated run.
 fn forget_latencies(part: &mut Value) {
     if let Some(columns) = part.as_object_mut() {
         columns.iter_mut().filter(|(name, _)| name.starts_with("packet_latency")).for_each(|(_, value)| *value = Value::Null);

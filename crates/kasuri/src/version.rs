@@ -1,9 +1,9 @@
-//! Which Kasuri this is.
+//! The version of this program.
 
-/// The version and the commit of the sources, as `kasuri --version` says them.
+/// The version and the commit of the sources, as `kasuri --version` prints them.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("KASURI_COMMIT_WORDS"), ")");
 
-/// The commit of the sources, twelve digits, with `-dirty` behind it where they differ from it. `None` where it was built without git.
+/// The commit of the sources, twelve digits, followed by `-dirty` if they were changed; `None` if the build did not know it.
 pub fn commit() -> Option<&'static str> {
     Some(env!("KASURI_COMMIT")).filter(|commit| !commit.is_empty())
 }

@@ -102,7 +102,7 @@ impl List {
     }
 }
 
-/// The names that a key of the file may have, each with its summary; none where the key has no family.
+/// The names that are values of a key, each with its summary; empty if the key has no family.
 pub(super) fn summaries(key: &str) -> Vec<Vec<String>> {
     let Some(family) = Family::value_variants().iter().find(|family| family.keys().iter().any(|known| known == key)) else {
         return Vec::new();
@@ -115,14 +115,14 @@ pub(super) fn summaries(key: &str) -> Vec<Vec<String>> {
     family.members().iter().map(row).collect()
 }
 
-/// The keys that may have this name as their value.
+/// The keys with this name among their values.
 pub(super) fn keys_with_value(name: &str) -> Vec<String> {
     let families = Family::value_variants().iter().filter(|family| family.members().iter().any(|member| member["name"] == name));
     families.flat_map(|family| family.keys()).collect()
 }
 
 impl Family {
-    /// The keys of the file that take the names of this family, as the help says.
+    /// The keys with the names of this family as values; the help lists them.
     fn keys(self) -> Vec<String> {
         let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default();
         help.split(", ").map(str::to_owned).collect()

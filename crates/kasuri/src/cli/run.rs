@@ -107,7 +107,7 @@ impl Run {
         }
     }
 
-    /// Runs what is in an archive of `kasuri pack` again, and compares the rows with those in it.
+    /// Repeats the experiments of an archive of `kasuri pack`, and compares the rows with those in it.
     fn run_archive(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let part = &self.part;
         let is_part = part.point.is_some() || part.shard.is_some() || part.points_from.is_some();

@@ -104,12 +104,11 @@ pub(super) fn jobs(total: &Total, site: &Site) -> u32 {
     jobs.clamp(1.0, MOST_JOBS.min(total.runs.max(1) as f64)) as u32
 }
 
-/// Refuses a name with which a line of the script would not end where it should: what follows would be a command of the job. Quotes do not help
-/// in comments, and directives are comments.
+/// Refuses a line with a control character: after a line break the rest would be a command of the job. Quotes do not help, since directives
+/// are comments.
 fn check_line(line: &str) -> Result<(), Failure> {
     if line.chars().any(char::is_control) {
-        let problem =
-            "a line of the script would hold a line break or another control character of a name, and what follows it would be run";
+        let problem = "a name has a line break or another control character, after which the job would run the rest as a command";
         return Err(Failure::Input(format!(
             "--slurm-script: {problem}: {line:?}; rename the file or folder, or correct the executor file"
         )));
@@ -199,7 +198,7 @@ mod tests {
         assert!(lines.last().unwrap().starts_with(last), "{text}");
     }
 
-    /// Whatever name holds a line break, or any other control character, no line of the script begins with what comes behind it.
+    /// No name with a line break or another control character adds a line to the script.
     #[test]
     fn no_name_becomes_a_command() {
         let site = |key: &str, value: &str| toml::Table::from_iter([(key.to_owned(), value.into())]).try_into::<Site>().unwrap();
@@ -214,11 +213,11 @@ mod tests {
                 assert!(refused(&site(key, evil), &plain), "{key} = {evil:?}");
             }
         }
-        // In the command and the folder a shell takes it as a part of the word.
+        // In the command and the folder, quotes make it a part of the word.
         let command = ["kasuri", "x\ntouch PWNED"].map(str::to_owned);
         let text = script(&Site::default(), &Job { command: &command, folder: Path::new("a\nb"), ..plain }).unwrap();
         assert!(text.contains("'x\ntouch PWNED'") && text.contains("cd 'a\nb'"), "{text}");
-        // Slurm replaces what follows a per cent sign in the name of a log.
+        // Slurm expands per cent signs in the name of a log.
         let text = script(&Site::default(), &Job { out: Path::new("/50%j"), ..plain }).unwrap();
         assert!(text.contains("--output=/50%%j/slurm-%A_%a.log\n"), "{text}");
     }
