@@ -87,6 +87,25 @@ def test_a_file_of_a_network_is_found_from_wherever_the_network_was_made(tmp_pat
     assert len(list((tmp_path / "out/files").iterdir())) == 1
 
 
+@pytest.mark.parametrize("damage", [lambda text: text[:-1], lambda text: text.replace("1", "2", 1), lambda _: ""])
+def test_a_damaged_copy_of_a_file_is_named_and_never_used(tmp_path, damage):
+    (tmp_path / "m.txt").write_text("\n".join(" ".join("0" if one == other else "1" for other in range(9)) for one in range(9)) + "\n")
+    (tmp_path / "x.toml").write_text(FILE.replace('"uniform"', '"matrix"\npath = "m.txt"'))
+    words = ["run", "x.toml", "--out", "out", "--format", "json"]
+    first = rows_of(command(*words, folder=tmp_path))
+    (copy,) = (tmp_path / "out/files").iterdir()
+    text = copy.read_text()
+    copy.write_text(damage(text))
+    answer = command("run", "out/effective.toml", "--out", "again", folder=tmp_path, status=2)
+    assert f"out/files/{copy.name}` cannot be read: the file is damaged (its hash differs)" in answer.stderr
+    with pytest.raises(kasuri.ResultsError, match=re.escape(copy.name)):
+        assert kasuri.read(tmp_path / "out").missing
+    command("pack", "out", folder=tmp_path, status=2)
+    # The experiment itself writes the copy again.
+    assert rows_of(command(*words, folder=tmp_path)) == first
+    assert copy.read_text() == text
+
+
 def test_a_packed_folder_gives_the_same_rows_elsewhere(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "here").mkdir()

@@ -1,5 +1,6 @@
 //! Experiment files and the files that they name.
 
+use crate::copies::CopyCheck;
 use crate::cost::available_memory_bytes;
 use crate::engines;
 use flate2::read::MultiGzDecoder;
@@ -9,7 +10,7 @@ use kasuri_config::{ConfigError, Document, Known};
 use kasuri_network::topology::Files;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thiserror::Error;
@@ -158,7 +159,7 @@ pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputErr
 #[derive(Clone, Debug)]
 pub struct FolderFiles {
     folder: PathBuf,
-    /// Where copies lie, by the names of the files.
+    /// The paths of copies, by the names of the files.
     copies: BTreeMap<String, String>,
 }
 
@@ -168,7 +169,7 @@ impl FolderFiles {
         Self { folder: folder.into(), copies: BTreeMap::new() }
     }
 
-    /// The same, but files of which the experiment's section `[record]` knows a copy are read from there.
+    /// Reads a file from its copy where the experiment's section `[record]` names one, and checks the content of the copy.
     ///
     /// # Errors
     /// The section is wrong.
@@ -192,12 +193,32 @@ const PIECE: usize = 1 << 18;
 impl Files for FolderFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let full = self.path(path);
-        read_at_most(&full, MAX_FILE_BYTES).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+        let read = || {
+            let bytes = read_at_most(&full, MAX_FILE_BYTES)?;
+            if self.copies.contains_key(path) {
+                let mut check = CopyCheck::new(&full, io::sink());
+                check.write_all(&bytes)?;
+                check.finish()?;
+            }
+            Ok(bytes)
+        };
+        read().map_err(|reason: io::Error| format!("`{}` cannot be read: {reason}", full.display()))
     }
 
     fn read_pieces(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> bool) -> Result<(), String> {
         let full = self.path(path);
-        read_gzipped_pieces(&full, take).map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
+        let mut check = self.copies.contains_key(path).then(|| CopyCheck::new(&full, io::sink()));
+        let mut is_whole = true;
+        let read = read_gzipped_pieces(&full, &mut |piece| {
+            if let Some(check) = &mut check {
+                // Writing to a sink cannot fail.
+                let _ = check.write_all(piece);
+            }
+            is_whole = take(piece);
+            is_whole
+        });
+        let read = read.and_then(|()| check.filter(|_| is_whole).map_or(Ok(()), CopyCheck::finish));
+        read.map_err(|reason| format!("`{}` cannot be read: {reason}", full.display()))
     }
 
     fn is_there(&self, path: &str) -> bool {
@@ -223,7 +244,6 @@ mod tests {
     /// 65 MiB of blanks shrink to a thousandth: they are not unpacked to the end. What shrinks as dumps do is read.
     #[test]
     fn what_unpacks_without_measure_is_refused() {
-        use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("dump.gz");
         let write = |count: usize| {

@@ -7,6 +7,7 @@ mod claims;
 pub mod cli;
 pub mod cluster;
 mod completion_bound;
+mod copies;
 mod cost;
 pub mod design;
 mod efficiency;

@@ -24,6 +24,7 @@ mod whole;
 
 use crate::checksums::{CHECKSUM, Table, checksum, checksum_of_row, network_id, read_row, read_table, write_table};
 use crate::claims::{Claim, Claims};
+use crate::copies::{CopyCheck, is_whole_copy};
 use crate::results::{NETWORK_ID, RunRow, VECTORS, Vector, is_whole_npy, write_csv};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -446,20 +447,21 @@ impl Store {
     }
 
     /// Keeps a copy of a file that an experiment names; the name of the copy begins with the hash of its content, which `write` writes.
+    /// A damaged copy is replaced.
     ///
     /// # Errors
-    /// As [`Store::keep`], and what `write` says.
+    /// As [`Store::keep`], an error of `write`, or content with another hash ([`io::ErrorKind::InvalidData`]).
     pub(crate) fn keep_file(&self, name: &str, mut write: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), StoreError> {
         let folder = self.folder.join(FILES);
         let path = folder.join(name);
-        if path.is_file() {
+        if is_whole_copy(&path) {
             return Ok(());
         }
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
-        write_with(&[(path, ())], Flush::Later, |file, ()| {
-            let mut file = BufWriter::new(file);
-            write(&mut file)?;
-            file.flush()
+        write_with(&[(path.clone(), ())], Flush::Later, |file, ()| {
+            let mut out = CopyCheck::new(&path, BufWriter::new(file));
+            write(&mut out)?;
+            out.finish()
         })
     }
 

@@ -21,8 +21,9 @@ pub(super) struct Pack {
 impl Pack {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let output = self.output.clone().map_or_else(|| self.default_output(), Ok)?;
-        let files = pack(&self.directory, &output)?;
+        // An experiment that cannot be read, or a damaged copy of a file, could not be run from the archive.
         let runs = planned_runs(&self.directory).map_err(Failure::Input)?;
+        let files = pack(&self.directory, &output)?;
         let missing = runs.iter().filter(|run| !run.is_finished).count();
         if missing > 0 {
             say(&[format!("{missing} of {} runs are missing in {}", runs.len(), self.directory.display())]);
