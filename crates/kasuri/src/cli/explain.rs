@@ -26,6 +26,7 @@ impl Explain {
         let path = Path::of(&schema, key).ok_or_else(|| Failure::Input(unknown(&schema, key)))?;
         match value {
             None => path.explain(out)?,
+            Some(_) if path.parts.is_empty() => return Err(Failure::Input(format!("`{text}` has no key before the `=`"))),
             Some(value) => path.explain_value(value, out)?,
         }
         Ok(Exit::DONE)
@@ -210,7 +211,7 @@ fn unknown(schema: &Value, key: &str) -> String {
     let parts: Vec<&str> = key.split('.').collect();
     let known = (1..parts.len()).rev().map(|length| parts[..length].join(".")).find(|section| keys.contains(section));
     match known {
-        Some(section) => text.push_str(&format!("; `kasuri explain {section}` lists the keys of `{section}`")),
+        Some(section) => text.push_str(&format!("; `kasuri explain {section}` explains `{section}`")),
         None => text.push_str("; `kasuri explain` lists the sections"),
     }
     text
@@ -337,10 +338,8 @@ mod tests {
             ("topology", "unknown key `topology`; did you mean `network.topology`?"),
             ("xgft", "unknown key `xgft`; did you mean `network.topology=xgft`?"),
             ("ruoter", "unknown key `ruoter`; did you mean `router`?"),
-            (
-                "network.topology.what",
-                "unknown key `network.topology.what`; `kasuri explain network.topology` lists the keys of `network.topology`",
-            ),
+            ("=xgft", "`=xgft` has no key before the `=`"),
+            ("network.topology.what", "unknown key `network.topology.what`; `kasuri explain network.topology` explains `network.topology`"),
             ("quite.another", "unknown key `quite.another`; `kasuri explain` lists the sections"),
             ("network.topology=mseh", "unknown value `mseh` of `network.topology`; did you mean `network.topology=mesh`?"),
             ("traffic.load=0.5", "the values of `traffic.load` have no names (it takes a number)"),
