@@ -4,7 +4,6 @@ that of one undisturbed thread."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -20,8 +19,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import trial
-
-ROOT = Path(__file__).resolve().parents[2]
 
 SWEEP = """\
 [network]
@@ -117,9 +114,8 @@ def rows_of(out: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def table_of(out: Path) -> list[dict[str, Any]]:
-    """Give the table without what differs between equal runs."""
-    rows = json.loads((out / "runs.json").read_text())["runs"]
-    return [{column: value for column, value in row.items() if column not in trial.COSTS} for row in rows]
+    """Give the table without costs."""
+    return trial.without_costs(json.loads((out / "runs.json").read_text())["runs"])
 
 
 def files_of(out: Path) -> dict[str, bytes]:
@@ -287,10 +283,7 @@ class Campaign:
 
 def main() -> int:
     """Examine many; give the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
-    parser.add_argument("--count", type=int, default=100, help="interrupted sweeps (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser = trial.options(__doc__, 100, "interrupted sweeps")
     parser.add_argument("--threads", help="threads of each run (default: drawn for each process)")
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="kasuri-interruptions-"))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import os
 import random
@@ -16,7 +15,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import trial
 
-ROOT = Path(__file__).resolve().parents[2]
 #: Values that stand where others were.
 VALUES = (
     "0", "-1", "1", "65536", "4294967295", "4294967296", "9223372036854775807", "1e308", "-0.0", "nan", "inf", "0.1", "true", '""',
@@ -27,9 +25,9 @@ VALUES = (
 def originals() -> list[str]:
     """Give the experiments of the examples and of the documentation."""
     # To check a network of a million terminals takes seconds and a gigabyte, and larger ones that digits make of it more.
-    files = sorted(file for file in ROOT.glob("examples/*.toml") if "million" not in file.name)
+    files = sorted(file for file in trial.ROOT.glob("examples/*.toml") if "million" not in file.name)
     texts = [file.read_text() for file in files]
-    for page in sorted(ROOT.glob("docs/**/*.md")):
+    for page in sorted(trial.ROOT.glob("docs/**/*.md")):
         texts += re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return [text for text in texts if "[network]" in text]
 
@@ -80,11 +78,7 @@ def examine(kasuri: str, seed: int, folder: Path, texts: list[str]) -> str | Non
 
 def main() -> int:
     """Examine many; give the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
-    parser.add_argument("--count", type=int, default=9000, help="mutated files (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
-    options = parser.parse_args()
+    options = trial.options(__doc__, 9000, "mutated files").parse_args()
     texts = originals()
     folder = Path(tempfile.mkdtemp(prefix="kasuri-mutations-"))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import argparse
-import concurrent.futures
 import json
-import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
-import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import drawing
 import trial
 
-ROOT = Path(__file__).resolve().parents[2]
-#: What is set on the command line, each at times.
+#: Settings of the command line, drawn for each experiment.
 SETTINGS = (
     "measure.seed=5", "sweep.measure.seed=[3, 4]", "router.buffer_flits=12", "title='set, \"too\"'",
     "measure={precision = 0.4, max_cycles = 2000}",
 )  # fmt: skip
+PRINTED = ("--format", "json", "--jobs", "1")
 
 
 def network_in_file(kasuri: str, text: str, folder: Path) -> str:
@@ -43,14 +40,13 @@ def network_in_file(kasuri: str, text: str, folder: Path) -> str:
     )
 
 
-def rows_of(run: Any) -> list[dict[str, Any]]:
-    """Give the rows that a command has printed, without what differs between equal runs."""
-    rows = json.loads(run.stdout)["runs"] if run.stdout.startswith("{") else []
-    return [{name: value for name, value in row.items() if name not in trial.COSTS} for row in rows]
+def rows_of(run: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """Give the rows that a command has printed, without their costs."""
+    return trial.without_costs(json.loads(run.stdout)["runs"]) if run.stdout.startswith("{") else []
 
 
 def examine(kasuri: str, seed: int, folder: Path) -> tuple[str | None, bool]:
-    """Run, pack, and run again elsewhere; say what is wrong, and whether the experiment of the seed ran at all."""
+    """Run the experiment of a seed, pack it, and run it again elsewhere; give an error, and whether it ran."""
     draw = random.Random(seed)
     here, there = folder / f"{seed}", folder / f"{seed}-elsewhere"
     (here / "files").mkdir(parents=True)
@@ -60,29 +56,31 @@ def examine(kasuri: str, seed: int, folder: Path) -> tuple[str | None, bool]:
         text = network_in_file(kasuri, text, here)
     (here / "files/x.toml").write_text(text)
     settings = [word for setting in draw.sample(SETTINGS, draw.choice((0, 1, 1, 2))) for word in ("--set", setting)]
-    common = ("--format", "json", "--jobs", "1")
-    first = trial.attempt(kasuri, "run", "files/x.toml", *settings, *common, "--out", "out", folder=here)
+    first = trial.attempt(kasuri, "run", "files/x.toml", *settings, *PRINTED, "--out", "out", folder=here)
     if first.returncode == 2:
         shutil.rmtree(here)
         return None, False
+    wrong = repeat(kasuri, rows_of(first), here, there)
+    if wrong is None and not all(name in rows_of(first)[0] for name in set_columns(settings)):
+        wrong = "a key that was set is not a column"
+    if wrong is None:
+        shutil.rmtree(there)
+    return wrong and f"seed {seed}: {wrong} ({there})", True
+
+
+def repeat(kasuri: str, rows: list[dict[str, Any]], here: Path, there: Path) -> str | None:
+    """Pack a folder of results, remove it, and run the archive and its experiment elsewhere; give an error."""
     pack = trial.attempt(kasuri, "pack", "out", "-o", str(there / "packed.tar.gz"), folder=here)
+    if pack.returncode != 0 or not rows:
+        return f"it is not packed: {pack.stderr}"
     shutil.rmtree(here)
-    again = trial.attempt(kasuri, "run", "packed.tar.gz", *common, folder=there)
+    again = trial.attempt(kasuri, "run", "packed.tar.gz", *PRINTED, folder=there)
+    if rows_of(again) != rows or "rows are the same" not in again.stderr:
+        return f"the archive gives other rows: {again.stderr}"
     with tarfile.open(there / "packed.tar.gz") as archive:
         archive.extractall(there / "unpacked", filter="data")
-    moved = trial.attempt(kasuri, "run", "unpacked/out/effective.toml", *common, "--out", "third", folder=there)
-    rows = rows_of(first)
-    wrong = None
-    if pack.returncode != 0 or not rows:
-        wrong = f"it is not packed: {pack.stderr}"
-    elif rows_of(again) != rows or "rows are the same" not in again.stderr:
-        wrong = f"the archive gives other rows: {again.stderr}"
-    elif rows_of(moved) != rows:
-        wrong = f"effective.toml gives other rows: {moved.stderr}"
-    elif not all(name in rows[0] for name in set_columns(settings)):
-        wrong = "a key that was set is no column"
-    shutil.rmtree(there)
-    return wrong and f"seed {seed}: {wrong}", True
+    moved = trial.attempt(kasuri, "run", "unpacked/out/effective.toml", *PRINTED, "--out", "third", folder=there)
+    return None if rows_of(moved) == rows else f"effective.toml gives other rows: {moved.stderr}"
 
 
 def set_columns(settings: list[str]) -> set[str]:
@@ -93,24 +91,8 @@ def set_columns(settings: list[str]) -> set[str]:
 
 def main() -> int:
     """Examine many; give the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
-    parser.add_argument("--count", type=int, default=300, help="experiments that run (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
-    options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="kasuri-packed-"))
-    ran, drawn, wrong = 0, 0, []
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        while ran < options.count and drawn < 20 * options.count:
-            seeds = range(options.first + drawn, options.first + drawn + min(50, options.count))
-            for line, has_run in pool.map(lambda seed: examine(options.kasuri, seed, folder), seeds):
-                ran += has_run
-                wrong += [line] if line else []
-            drawn += len(seeds)
-    shutil.rmtree(folder)
-    print(f"{drawn} experiments drawn, {ran} of them run and packed, {len(wrong)} gave other rows elsewhere")
-    print("\n".join(wrong[:20]))
-    return int(bool(wrong) or ran < options.count)
+    given = trial.options(__doc__, 300, "experiments that run").parse_args()
+    return trial.examine_drawn("packed", given, examine)
 
 
 if __name__ == "__main__":

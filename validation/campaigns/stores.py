@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
@@ -18,8 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import trial
 
 import kasuri
-
-ROOT = Path(__file__).resolve().parents[2]
 
 SWEEP = """\
 [network]
@@ -53,7 +50,7 @@ class Answers:
 
     def __init__(self, folder: Path) -> None:
         results = kasuri.read(folder)
-        self.rows = {row["key"]: settled(row) for row in results}
+        self.rows = {row["key"]: row for row in trial.without_costs(results)}
         names = {key: sorted(file.name.split(".")[1] for file in (folder / "runs").glob(f"{key}.*.npy")) for key in self.rows}
         self.vectors = {(key, name): results.vector(key, name).tobytes() for key in names for name in names[key]}
         self.networks = {key: network_of(results, key) for key in self.rows}
@@ -61,7 +58,7 @@ class Answers:
 
     def differ(self, rows: Rows, whole: bool) -> str | None:
         """Say in what rows differ from the right ones; ``whole`` if none may be missing."""
-        found = {row["key"]: settled(row) for row in rows}
+        found = {row["key"]: row for row in trial.without_costs(rows)}
         if whole and found.keys() != self.rows.keys():
             return f"{len(found)} of {len(self.rows)} rows"
         for key, row in found.items():
@@ -69,11 +66,6 @@ class Answers:
             if right is None or any(row.get(column) != value for column, value in right.items()):
                 return f"another row of {key}"
         return None
-
-
-def settled(row: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what differs between equal runs."""
-    return {column: value for column, value in row.items() if column not in trial.COSTS}
 
 
 def network_of(results: kasuri.Results, key: str) -> str | None:
@@ -256,11 +248,7 @@ def prepare(kasuri_: str, place: Path) -> tuple[Path, Answers]:
 
 def main() -> int:
     """Examine many; give the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kasuri", type=trial.command, default=str(ROOT / ".venv/bin/kasuri"), help="the command")
-    parser.add_argument("--count", type=int, default=2000, help="damaged folders (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
-    options = parser.parse_args()
+    options = trial.options(__doc__, 2000, "damaged folders").parse_args()
     place = Path(tempfile.mkdtemp(prefix="kasuri-stores-"))
     original, answers = prepare(options.kasuri, place)
     found = [examine(options.kasuri, seed, original, answers) for seed in range(options.first, options.first + options.count)]
