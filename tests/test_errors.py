@@ -82,7 +82,7 @@ def test_every_mistake_is_a_kasuri_error_that_says_what_would_be_right(mistake):
 def test_all_errors_are_of_one_kind_and_of_pythons_own_kinds():
     kinds = [value for _, value in inspect.getmembers(errors, inspect.isclass) if value.__module__ == "kasuri.errors"]
     assert len(kinds) >= 8
-    assert all(issubclass(kind, kasuri.KasuriError) and kind.__name__ in errors.__all__ for kind in kinds)
+    assert all(issubclass(kind, kasuri.KasuriError) and kind.__name__ in kasuri.__all__ for kind in kinds)
     assert all(getattr(kasuri, kind.__name__) is kind for kind in kinds)
     # Who caught these before still does.
     assert issubclass(kasuri.ColumnError, KeyError)

@@ -12,19 +12,6 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-__all__ = [
-    "ArgumentError",
-    "ColumnError",
-    "ConfigError",
-    "DeadlockError",
-    "FileError",
-    "KasuriError",
-    "PackageError",
-    "ResultsError",
-    "RowError",
-    "RunError",
-]
-
 
 class KasuriError(Exception):
     """Whatever Kasuri complains about; catch this to catch all of it."""
