@@ -294,7 +294,7 @@ HEAD = {
     "status": "[how the run ended](../statuses.md)",
     "message": "what a reader of the row should know; mostly empty",
     "kasuri_version": "the version that computed the run",
-    "kasuri_commit": "the commit of its sources, with `-dirty` where they differed from it; empty where it was built without git",
+    "kasuri_commit": "the commit of its sources, followed by `-dirty` if they were changed; empty if it was built without git",
     "schema_version": "the version of this table",
 }
 

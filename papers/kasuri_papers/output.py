@@ -68,7 +68,7 @@ def draw(figure: Figure, plot: Plot, table: Table) -> Axes:
     if plot.top is not None:
         axes.set_ylim(0, plot.top)
     style.title(axes, f"{figure.id}: {figure.claim}", size="small")
-    fit.fit(axes)  # the labels are others than those of the curves
+    fit.fit(axes)  # the labels were set after the curves had been drawn
     return axes
 
 
