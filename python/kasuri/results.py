@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from kasuri import _columns, _kasuri
+from kasuri import _columns, _files, _kasuri
 from kasuri.errors import ArgumentError, ColumnError, ConfigError, DeadlockError, FileError, ResultsError, RowError, RunError, package
 from kasuri.network import Network
 
@@ -413,15 +413,10 @@ class Results(Sequence[dict[str, Any]]):
                 raise ResultsError("say where to write: these results lie in no folder")
             path = self.directory / "runs.parquet"
         path = Path(path)
-        beside = path.with_name(f".{path.name}.part")
-        # A killed process may have left a file, or somebody else a link.
         try:
-            beside.unlink(missing_ok=True)
-            pq.write_table(self.to_arrow(), beside)
-            beside.replace(path)
+            return _files.replace(path, lambda beside: pq.write_table(self.to_arrow(), beside))
         except OSError as error:
             raise FileError(f"{path}: cannot be written: {error}") from error
-        return path
 
     def show(self, columns: Sequence[str] | None = None) -> None:
         """Print the table to the terminal: all inputs that vary and the main answers, or the given columns."""

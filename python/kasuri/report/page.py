@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kasuri import _kasuri
+from kasuri import _files, _kasuri
 from kasuri.report import maps, sections
 from kasuri.results import Results, read
 
@@ -139,11 +139,6 @@ def render(template: str, *, home: str = "kasuri.report", **values: Any) -> str:
 
 
 def replace(path: Path, text: str) -> Path:
-    """Write beside and rename into place: whoever reads sees the old page or the new one."""
+    """Write a page into its folder, which is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
-    # A killed process may have left a file, or somebody else a link.
-    beside.unlink(missing_ok=True)
-    beside.write_text(text)
-    beside.replace(path)
-    return path
+    return _files.replace(path, lambda beside: beside.write_text(text))
