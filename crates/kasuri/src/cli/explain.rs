@@ -8,6 +8,7 @@ use clap::Args;
 use kasuri_config::{json_schema, nearest};
 use search::{Form, Found, Meaning};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -162,9 +163,9 @@ impl<'a> Path<'a> {
             let named = self.found.meanings.iter().flat_map(|meaning| search::named_values(self.schema, &meaning.schema));
             named.map(|(name, meaning)| vec![name, meaning]).collect()
         };
-        let mut rows = if of_family.is_empty() { from_schema() } else { of_family };
-        rows.dedup();
-        rows
+        let rows = if of_family.is_empty() { from_schema() } else { of_family };
+        let mut seen = BTreeSet::new();
+        rows.into_iter().filter(|row: &Vec<String>| seen.insert(row.clone())).collect()
     }
 
     fn unknown_value(&self, value: &str, known: &[Vec<String>]) -> String {
@@ -273,6 +274,8 @@ mod tests {
         assert!(keys.len() > 400 && keys.contains(&"user.traffic.class.pattern".to_owned()), "{keys:?}");
         for key in keys {
             let path = Path::of(&schema, &key).unwrap();
+            let values = path.values_with_meanings();
+            assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), values.len(), "{key} has a value twice");
             for meaning in &path.found.meanings {
                 let inner = search::names_within(&schema, &path.parts);
                 let has_values = !search::values(&schema, &meaning.schema).is_empty() || !path.found.forms.is_empty();
