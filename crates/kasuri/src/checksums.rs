@@ -78,21 +78,21 @@ pub(crate) struct Table {
     /// All experiments, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) experiments: Vec<String>,
-    /// What experiments have in common whose runs share a table: a hash of the file that they change by settings.
+    /// Experiments with the same origin share a table: the hash of the file that they change by settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<String>,
-    /// Has the experiment settings of its own, so that its rows join those of others?
+    /// Does the experiment change its file by settings? Then its rows join those of others.
     #[serde(skip)]
     pub(crate) is_changed: bool,
 }
 
 impl Table {
-    /// Do these rows join those of another table: are they of the same file with other settings?
+    /// Do these rows join those of another table, since both have the same file with other settings?
     pub(crate) fn belongs_to(&self, known: &Self) -> bool {
         self.is_changed && self.origin.is_some() && self.origin == known.origin
     }
 
-    /// The rows of another table and these: a run of both is once in it, as it is here.
+    /// The rows of both tables; a run of both is there once, as it is in this one.
     pub(crate) fn joined(&self, known: Self) -> Self {
         let mut experiments = known.experiments;
         experiments.extend(known.input.filter(|_| experiments.is_empty()));

@@ -120,8 +120,8 @@ pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// How many times its size a gzipped file may unpack to: dumps of fabrics and traces shrink to between a seventh and a thirtieth, while a
-/// few MB made for it unpack to a thousand times as much.
+/// A gzipped file may unpack to this many times its size: dumps of fabrics and traces shrink to between a seventh and a thirtieth, while a
+/// malicious file of a few MB can unpack to a thousand times as much.
 const MAX_EXPANSION: u64 = 100;
 
 /// The most bytes to which a gzipped file may unpack in memory: [`MAX_EXPANSION`] times its size, at least [`MAX_TEXT_BYTES`].
@@ -241,9 +241,9 @@ mod tests {
         assert!(read_at_most(&path, 4).unwrap_err().to_string().contains("more than 4 bytes"));
     }
 
-    /// 65 MiB of blanks shrink to a thousandth: they are not unpacked to the end. What shrinks as dumps do is read.
+    /// 65 MiB of blanks shrink to a thousandth, and are not unpacked to the end; a file that shrinks as dumps do is read.
     #[test]
-    fn what_unpacks_without_measure_is_refused() {
+    fn a_file_that_unpacks_too_far_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("dump.gz");
         let write = |count: usize| {

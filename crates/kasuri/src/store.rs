@@ -6,7 +6,7 @@
 //! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
 //! OUT/.kasuri-table         locked while a process writes the table
 //! OUT/input.toml            the experiment file as read
-//! OUT/effective.toml        the experiment as run, with all that was set: the last one, where several were run into the folder
+//! OUT/effective.toml        the experiment as run, with all settings; of several experiments in the folder, the last one
 //! OUT/files/HASH-NAME       copies of the files that experiments name, by the first digits of the hashes of their contents
 //! OUT/runs/KEY.json         the row of a finished run: the truth, with checksums (CRC-32) of itself and of its vectors
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
@@ -18,7 +18,7 @@
 //! A file appears whole or not at all: it is written beside its place and renamed. So whatever is killed, and whenever, every
 //! finished run stays, and what is half done is done again. A run that took a second or longer is flushed to the disk before
 //! it is renamed, so that it stays if the machine stops, too. A shorter one is left to the system, which writes it within about
-//! half a minute; if the machine stops before, checksums tell, and it is computed again.
+//! half a minute; if the machine stops before, its checksum differs, and it is computed again.
 
 mod whole;
 
@@ -500,10 +500,10 @@ fn keep_text(path: PathBuf, text: &str) -> Result<(), StoreError> {
 /// Writes the table in one of its forms.
 type WriteTable = fn(&Table, &mut BufWriter<&mut File>) -> io::Result<()>;
 
-/// For how long a process that shares the folder waits for one that has it to itself: that one only cleans up or makes a table.
+/// The longest time that a process waits to share the folder: one that has it alone only cleans up or makes a table.
 const SHARING: Duration = Duration::from_secs(5);
 
-/// For how long the table is waited for, which another process writes.
+/// The longest time to wait for the table while another process writes it.
 const TABLE_PATIENCE: Duration = Duration::from_secs(60);
 
 fn table_mark(folder: &Path) -> Option<TableMark> {
@@ -511,7 +511,7 @@ fn table_mark(folder: &Path) -> Option<TableMark> {
     Some((about.ino(), about.len(), about.modified().ok()?))
 }
 
-/// Removes what killed processes left half written. Only with the folder to ourselves: a neighbour may be writing.
+/// Removes files that killed processes left half written. The caller has the folder alone: another process may be writing one.
 fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
     for folder in PARTS.iter().map(|part| folder.join(part)).chain([folder.to_owned()]) {
         if !folder.exists() {
@@ -777,7 +777,7 @@ mod tests {
         assert!(waiting.is_ok(), "{waiting:?}");
     }
 
-    /// Whatever within the folder is a link to elsewhere, nothing is written there; the folder itself may be one.
+    /// Nothing is written through a link within the folder; the folder itself may be a link.
     #[test]
     fn nothing_is_written_through_a_link() {
         use std::os::unix::fs::symlink;

@@ -121,7 +121,7 @@ impl Verdict {
 /// What has been described: equal things are described once.
 #[derive(Default)]
 struct Seen {
-    /// With whether messages hold buffers while they wait.
+    /// Also gives whether messages hold buffers while they wait.
     graphs: Vec<(WaitGraph, bool)>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
@@ -168,7 +168,7 @@ impl Seen {
 /// Formulas that take longer are not tried: a check is short.
 const MAX_TRIED_SECONDS: f64 = 10.0;
 
-/// Whether routes have formulas only the formulas tell, and these mostly cost little.
+/// Tries the formulas: only they show whether they apply to the routes, and they mostly cost little.
 fn try_formulas(document: &Document, point: &Point, study: &Study, engine: &dyn Engine) -> Result<(), Failure> {
     let mut controller = controller(study);
     match engine.run(&study.scenario, &mut *controller) {

@@ -51,7 +51,7 @@ pub(super) struct Running {
 pub(super) struct Texts {
     /// The experiment file as read.
     pub(super) input: String,
-    /// What experiments have in common whose runs share a table, where that is another text.
+    /// The text from which the experiments of one table come, if it is another one.
     pub(super) origin: Option<String>,
     /// Do the rows join those of the same origin?
     pub(super) joins: bool,
@@ -126,8 +126,8 @@ impl Running {
         self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))
     }
 
-    /// Computes what is missing of an experiment. `name` names the folder for results where none is given, `input` is what
-    /// is kept there of its text.
+    /// Computes the missing runs of an experiment. `name` names the folder for results where none is given, `input` are the
+    /// texts that it keeps.
     pub(super) fn compute(
         &self,
         document: &Document,
