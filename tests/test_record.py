@@ -1,4 +1,4 @@
-"""The record of a run: what a folder of results says of the experiment, alone and elsewhere."""
+"""The record of a run: a folder of results has the whole experiment, also when it is moved."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_elsewhere(out: Path, elsewhere: Path) -> list[dict]:
     return rows_of(command("run", "moved/effective.toml", "--out", "again", "--format", "json", folder=elsewhere))
 
 
-def test_what_was_set_is_in_the_folder_in_the_table_and_in_the_report(tmp_path):
+def test_settings_are_in_the_folder_the_table_and_the_report(tmp_path):
     (tmp_path / "x.toml").write_text(FILE)
     set_ = ["--set", "router.buffer_flits=3", "--set", "sweep.traffic.load=[0.05, 0.2]"]
     first = rows_of(command("run", "x.toml", *set_, "--out", "out", "--format", "json", folder=tmp_path))
@@ -115,6 +115,8 @@ def test_a_packed_folder_gives_the_same_rows_elsewhere(tmp_path):
     words = ["run", "here/x.toml", "--out", "out", "--format", "json"]
     first = rows_of(command(*words, "--set", "measure.seed=2", folder=tmp_path))
     first += rows_of(command(*words, "--set", "measure.seed=3", folder=tmp_path))
+    for own in ("runs.json", "effective.toml"):
+        assert f"out/{own}: is a file of the folder" in command("pack", "out", "-o", f"out/{own}", folder=tmp_path, status=2).stderr
     command("pack", "out", folder=tmp_path)
     fresh = tmp_path / "fresh"
     fresh.mkdir()
@@ -154,7 +156,7 @@ def test_another_version_and_other_rows_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08\x00garbage"])
-def test_what_is_no_archive_is_refused(tmp_path, content):
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path, content):
     (tmp_path / "x.tar.gz").write_bytes(content)
     assert "x.tar.gz: " in command("run", "x.tar.gz", folder=tmp_path, status=2).stderr
 
@@ -197,7 +199,7 @@ def test_simultaneous_runs_are_all_kept_and_in_the_table(tmp_path):
         assert len(list((tmp_path / out / "runs").glob("*.json"))) == 4
 
 
-def test_a_call_gives_its_own_rows_though_the_folder_has_others(tmp_path):
+def test_a_call_gives_only_its_own_rows_of_a_folder(tmp_path):
     (tmp_path / "x.toml").write_text(FILE)
     for load in (0.05, 0.1):
         results = kasuri.run(tmp_path / "x.toml", out=tmp_path / "out", traffic__load=load)
@@ -210,7 +212,7 @@ SATURATED = {**MESH, "traffic": {**MESH["traffic"], "load": 1.0, "packet_flits":
 
 @pytest.mark.parametrize("rules", [{}, {"rules": "booksim"}])
 def test_saturated_runs_have_no_latencies(tmp_path, rules):
-    """A latency beyond saturation is the length of the run: it is in a column that says so, and nowhere else."""
+    """A latency beyond saturation depends on the length of the run: it has a column of its own, and is nowhere else."""
     results = kasuri.run(SATURATED, out=tmp_path, measure__max_cycles=20_000, **{f"measure__{key}": value for key, value in rules.items()})
     (row,) = results
     assert row["status"] == "saturated"
@@ -222,7 +224,7 @@ def test_saturated_runs_have_no_latencies(tmp_path, rules):
     assert results.to_pandas()["packet_latency_mean"].isna().all()
 
 
-def test_tables_show_how_sure_a_mean_is(tmp_path):
+def test_tables_show_the_confidence_interval_of_a_mean(tmp_path):
     results = kasuri.run(MESH, out=tmp_path / "out", **{"measure": {"precision": 0.1}})
     (row,) = results
     spread = f"{row['packet_latency_mean']:.4g} ± {row['packet_latency_ci95']:.4g}"
@@ -232,7 +234,7 @@ def test_tables_show_how_sure_a_mean_is(tmp_path):
     assert f"{row['packet_latency_mean']:.4f} ± {row['packet_latency_ci95']:.4f}" in table
 
 
-def test_the_runs_that_an_incomplete_folder_lacks_are_known(tmp_path):
+def test_the_missing_runs_of_an_incomplete_folder_are_listed(tmp_path):
     (tmp_path / "x.toml").write_text(FILE + '[sweep]\n"traffic.load" = [0.05, 0.1, 0.15, 0.2]\n')
     command("run", "x.toml", "--out", "out", folder=tmp_path)
     complete = kasuri.read(tmp_path / "out")
@@ -269,7 +271,7 @@ def test_the_commit_is_reported_and_not_part_of_keys(tmp_path):
     assert kasuri.__commit__ == (commit[1] if commit else None)
     results = kasuri.run(MESH, out=tmp_path / "out")
     assert results[0]["kasuri_commit"] == kasuri.__commit__
-    # A row that another commit has computed is used again, and says so.
+    # A row that another commit computed is used again, with that commit.
     path = tmp_path / f"out/runs/{results[0]['key']}.json"
     row = json.loads(path.read_text())
     assert row["kasuri_version"] == kasuri.__version__

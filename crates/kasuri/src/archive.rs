@@ -85,7 +85,7 @@ pub enum ArchiveError {
 /// Packs a folder of results; returns how many files are in the archive.
 ///
 /// # Errors
-/// The folder has no experiment, or a file cannot be read or written.
+/// The folder has no experiment, the archive would replace one of its files, or a file cannot be read or written.
 pub fn pack(folder: &Path, archive: &Path) -> Result<usize, ArchiveError> {
     let wrong = |problem| ArchiveError::Folder { folder: folder.to_owned(), problem };
     if !is_store(folder) {
@@ -95,6 +95,12 @@ pub fn pack(folder: &Path, archive: &Path) -> Result<usize, ArchiveError> {
         return Err(wrong("has no effective.toml, as folders of older versions; run the experiment into it again, then pack it"));
     }
     let files = kept_files(folder)?;
+    if let (Ok(folder), Ok(target)) = (folder.canonicalize(), archive.canonicalize())
+        && files.iter().any(|place| folder.join(place) == target)
+    {
+        let problem = "is a file of the folder that is packed; choose another name with -o".to_owned();
+        return Err(ArchiveError::Wrong { path: archive.to_owned(), problem });
+    }
     write_with(&[(archive.to_owned(), ())], Flush::Later, |file, ()| write_archive(file, folder, &files))?;
     Ok(files.len())
 }
