@@ -1,4 +1,4 @@
-"""Finds what a reader of a picture would stumble over: texts that overlap, and texts that the edge of the figure cuts."""
+"""Finds faults of pictures: texts that overlap, and texts that the edge of the figure cuts."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def faults(figure: Figure, *, is_cut: bool = True) -> list[str]:
 
 
 def _is_inside(legend: object, ax: Axes) -> bool:
-    """A legend that was asked for inside of its own axes."""
+    """Is this a legend that was placed inside its own axes on purpose?"""
     return getattr(legend, "_loc", None) == 0 and ax is getattr(legend, "axes", None)
 
 
 def _drawn_texts(figure: Figure) -> Iterator[Text]:
-    """Draw the figure, and give the texts that got letters: an axis has labels at ticks out of view, too."""
+    """Draw the figure, and give the texts with letters: an axis also has labels at ticks out of view."""
     with _recorded() as seen:
         FigureCanvasAgg(figure).draw()
     return (text for text in dict.fromkeys(seen) if text.get_visible() and text.get_text().strip())
@@ -69,13 +69,13 @@ def _recorded() -> Iterator[list[Text]]:
 
 
 def _corners(text: Text) -> np.ndarray:
-    """The four corners of a text's own box, turned as the text is."""
+    """The four corners of a text's own box, rotated with the text."""
     box = text.get_window_extent() if not hasattr(text, "arrow_patch") else Text.get_window_extent(text)
     turn = math.radians(text.get_rotation())
     cos, sin = abs(math.cos(turn)), abs(math.sin(turn))
     if min(cos, sin) < 1e-6:
         return np.array([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
-    # The box around a turned text of width w and height h is w cos + h sin wide and w sin + h cos high.
+    # The box around a rotated text of width w and height h is w cos + h sin wide and w sin + h cos high.
     w, h = np.linalg.solve([[cos, sin], [sin, cos]], [box.width, box.height])
     half = np.array([(-w, -h), (w, -h), (w, h), (-w, h)]) / 2
     rotation = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])

@@ -1,4 +1,4 @@
-"""Whatever Python code of a user gets wrong, Kasuri answers with a KasuriError that says what would be right."""
+"""Every mistake in Python raises a KasuriError that names the right value."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_all_errors_are_of_one_kind_and_of_pythons_own_kinds():
     assert len(kinds) >= 8
     assert all(issubclass(kind, kasuri.KasuriError) and kind.__name__ in kasuri.__all__ for kind in kinds)
     assert all(getattr(kasuri, kind.__name__) is kind for kind in kinds)
-    # Who caught these before still does.
+    # Code that caught these kinds still works.
     assert issubclass(kasuri.ColumnError, KeyError)
     assert issubclass(kasuri.ArgumentError, ValueError)
     assert issubclass(kasuri.PackageError, ImportError)

@@ -1,4 +1,4 @@
-"""A file of another form than a command expects: the message says which it is, and what takes it."""
+"""A file of another format than a command expects: the message names the format, and the command or key that reads it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_first_picture_of_the_readme(tmp_path, monkeypatch):
     names = runpy.run_path(str(ROOT / "docs" / "images" / "first_picture.py"))
     monkeypatch.setitem(names["main"].__globals__, "OUT", tmp_path / "out")
     if not os.environ.get("KASURI_ALL_DOCS"):
-        # As many points, of fewer cycles: what is drawn has the same places.
+        # The same number of points, of fewer cycles: the places are the same.
         short = names["EXPERIMENT"].read_text().replace("precision = 0.05", "precision = 0.5\nmax_cycles = 600")
         (tmp_path / "short.toml").write_text(short)
         monkeypatch.setitem(names["main"].__globals__, "EXPERIMENT", tmp_path / "short.toml")
@@ -151,7 +151,7 @@ SWEEPS = {
 def test_curves_of_many_kinds_in_figures_of_many_sizes(name, size):
     x, values, y, numbers = SWEEPS[name]
     if isinstance(values[0], str):
-        size = (size[0], size[1] + 1)  # turned words need room of their own
+        size = (size[0], size[1] + 1)  # rotated words need more room
     rows = [row for case in ("small", "a case with a longer name") for row in sweep(x, values, y, numbers, case=case)]
     is_log = name in ("powers", "narrow logarithm")
     ax = plot.curves(rows, x=x, y=y, log_x=is_log, log_y=is_log, ax=Figure(figsize=size, layout="constrained").add_subplot())
@@ -230,7 +230,7 @@ def test_panels_share_their_unit(tmp_path):
 
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_a_saturated_run_has_no_latency_whatever_its_column_holds(is_empty):
-    """Two seeds gave 5,256 and 1,551 cycles for one saturated network: the height says nothing, so there is none."""
+    """Two seeds gave 5,256 and 1,551 cycles for one saturated network: the height means nothing, so there is none."""
     rows = sweep("traffic.load", [0.1, 0.2, 0.3, 0.4], LATENCY, [20.0, 25.0, 5256.0, 1551.0])
     for row in rows[2:]:
         row |= {"status": "saturated"} | ({LATENCY: None} if is_empty else {})
@@ -249,7 +249,7 @@ def test_axes_without_a_steady_run_have_no_numbers():
     assert [float(line.get_xdata()[0]) for line in ax.get_lines() if line.get_marker() == "^"] == [0.3]
 
 
-def test_a_saturation_load_is_no_saturated_point():
+def test_a_saturation_load_is_a_steady_point():
     rows = sweep("router.virtual_channels", [1, 2, 4], "saturation_load", [0.2, 0.3, 0.35])
     ax = plot.curves([row | {"status": "saturated"} for row in rows], x="router.virtual_channels", y="saturation_load")
     assert ax.get_legend() is None

@@ -1,4 +1,4 @@
-"""Whatever Kasuri writes it reads as the same, and other programs take it: networkx always, slurmctld where it is installed.
+"""Kasuri reads all files that it writes as the same, and so do other programs: networkx always, slurmctld where it is installed.
 
 ``make verify-writers`` draws many more cases (``KASURI_WRITERS``) and installs Slurm.
 """
@@ -48,7 +48,7 @@ def edge_lists(draw: st.DrawFn) -> str:
     """Draw a connected network of named switches and hosts with trunks, rates and latencies."""
     switches = draw(st.integers(1, 7))
     hosts = draw(st.integers(2, 9))
-    # Names with ends that are numbers of several widths, and such as need quotes.
+    # Names that end in numbers of several widths, and names that need quotes.
     stem = draw(st.sampled_from(["s", "leaf-0", "MF0;spine", "a b", "rack:1/U", 'q"', "ü"]))
     host = draw(st.sampled_from(["n", "node0", "gpu-a.b_", "h 1 "]))
     switch_names = [json.dumps(f"{stem}{number}", ensure_ascii=False) for number in range(switches)]
@@ -102,7 +102,7 @@ def test_networks_and_fabrics_are_read_back(text):
 
 
 def check_slurm(fabric: Path, network: kasuri.Network, folder: Path) -> None:
-    """Look at what slurmctld rules: each host at one switch that has no switch below it; each switch below at most one."""
+    """Check the rules of slurmctld: each host is at one switch that has no switch below it; each switch is below at most one."""
     takes_names = all(re.fullmatch(r"[\w.-]+", name) for name in network.terminal_names or [])
     if not takes_names:
         command("fabric", "slurm", fabric, status=2)
@@ -123,7 +123,7 @@ def check_slurm(fabric: Path, network: kasuri.Network, folder: Path) -> None:
 
 
 def loaded_by_slurmctld(conf: Path, nodes: list[str], folder: Path) -> None:
-    """Start slurmctld with this topology.conf, and let scontrol say what it has read."""
+    """Start slurmctld with this topology.conf, and let scontrol print the topology that it read."""
     if shutil.which("slurmctld") is None:
         pytest.skip("slurmctld is not installed")
     host = os.uname().nodename.split(".")[0]
