@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from command_line import command
 
 ENDPOINTS = """
 [network]
@@ -107,9 +107,7 @@ def timeline(folder: Path, experiment: str, name: str) -> Trace:
     """Run an experiment and read its timeline."""
     (folder / "experiment.toml").write_text(experiment)
     (folder / "program.goal").write_text(PROGRAM)
-    kasuri = Path(sys.executable).with_name("kasuri")
-    arguments = ["run", folder / "experiment.toml", "--out", folder / "out", "--timeline", folder / name]
-    subprocess.run([kasuri, *arguments], check=True, capture_output=True)
+    command("run", folder / "experiment.toml", "--out", folder / "out", "--timeline", folder / name)
     text = (folder / name).read_bytes()
     document: Trace = json.loads(gzip.decompress(text) if name.endswith(".gz") else text)
     return document
