@@ -53,6 +53,11 @@ class Loads(HTMLParser):
             assert self.open.pop() == tag
 
 
+def test_a_page_that_cannot_be_written_is_an_error_of_kasuri(folder):
+    with pytest.raises(kasuri.FileError, match=r"/proc/x/page\.html: cannot be written"):
+        report.write(folder, "/proc/x/page.html", plots=[])
+
+
 def test_nothing_is_loaded_from_anywhere(page):
     parser = Loads()
     parser.feed(page)

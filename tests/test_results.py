@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_where_keeps_the_rows_that_agree(results):
     part = results.where(traffic__pattern=["uniform", "tornado"], status="converged")
     expected = [row for row in synthetic.rows() if row["traffic.pattern"] != "transpose" and row["status"] == "converged"]
     assert [row["key"] for row in part] == [row["key"] for row in expected]
+
+
+def test_a_part_of_results_can_be_sent_to_another_process(results):
+    part = results.where(traffic__pattern="uniform")
+    sent = pickle.loads(pickle.dumps(part))
+    assert list(sent) == list(part)
+    assert sent.missing == part.missing
 
 
 def test_vectors_belong_to_their_run(results):

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from kasuri.errors import FileError
+
 
 def replace(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` write a file next to a path, and rename it into place.
+    """Let ``write`` write a file next to a path, whose folder is made, and rename it into place.
 
     Raises
     ------
-    OSError
+    FileError
         The file cannot be written.
     """
     beside = path.with_name(f".{path.name}.part")
-    # A killed process may have left a file, or somebody else a link.
-    beside.unlink(missing_ok=True)
-    write(beside)
-    beside.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A killed process may have left a file, or somebody else a link.
+        beside.unlink(missing_ok=True)
+        write(beside)
+        beside.replace(path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error}") from error
     return path

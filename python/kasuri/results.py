@@ -11,14 +11,14 @@ import json
 import os
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from kasuri import _columns, _files, _kasuri
-from kasuri.errors import ArgumentError, ColumnError, ConfigError, DeadlockError, FileError, ResultsError, RowError, RunError, package
+from kasuri.errors import ArgumentError, ColumnError, ConfigError, DeadlockError, ResultsError, RowError, RunError, package
 from kasuri.network import Network
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Results(Sequence[dict[str, Any]]):
         self._keep_alive: object = None
         self._input: str | None = None
         self._missing: list[dict[str, Any]] | None = None
-        #: Gives the missing runs of a part of other results.
-        self._find_missing: Callable[[], list[dict[str, Any]]] | None = None
+        #: The results and the values of which these are a part.
+        self._part_of: tuple[Results, dict[str, Any]] | None = None
 
     # --- a sequence of rows, and columns by name ---
 
@@ -169,9 +169,7 @@ class Results(Sequence[dict[str, Any]]):
             if self.rows and key not in self.columns:
                 raise ColumnError(key, self.columns)
         part = self._with([row for row in self.rows if all(_matches(row.get(key), value) for key, value in wanted.items())])
-        part._find_missing = lambda: [
-            run for run in self.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)
-        ]
+        part._missing, part._part_of = None, (self, wanted)
         return part
 
     def raise_for_status(self) -> Results:
@@ -238,10 +236,13 @@ class Results(Sequence[dict[str, Any]]):
             The experiment that the folder keeps can no longer be read.
         """
         if self._missing is None:
-            self._missing = self._find_missing() if self._find_missing else self._missing_in_folder()
+            self._missing = self._find_missing()
         return self._missing
 
-    def _missing_in_folder(self) -> list[dict[str, Any]]:
+    def _find_missing(self) -> list[dict[str, Any]]:
+        if self._part_of:
+            whole, wanted = self._part_of
+            return [run for run in whole.missing if all(_matches(run[key], value) for key, value in wanted.items() if key in run)]
         runs = _planned(self.directory) if self.directory else []
         # The keys of another version differ from those of the plan.
         is_known = any(run["is_finished"] for run in runs) or not self.rows
@@ -412,11 +413,7 @@ class Results(Sequence[dict[str, Any]]):
             if self.directory is None:
                 raise ResultsError("say where to write: these results lie in no folder")
             path = self.directory / "runs.parquet"
-        path = Path(path)
-        try:
-            return _files.replace(path, lambda beside: pq.write_table(self.to_arrow(), beside))
-        except OSError as error:
-            raise FileError(f"{path}: cannot be written: {error}") from error
+        return _files.replace(Path(path), lambda beside: pq.write_table(self.to_arrow(), beside))
 
     def show(self, columns: Sequence[str] | None = None) -> None:
         """Print the table to the terminal: all inputs that vary and the main answers, or the given columns."""
@@ -476,7 +473,7 @@ class Results(Sequence[dict[str, Any]]):
 
     def _with(self, rows: list[dict[str, Any]]) -> Results:
         part = Results(rows, self.directory)
-        part._keep_alive, part._input, part._find_missing = self._keep_alive, self._input, list
+        part._keep_alive, part._input, part._missing = self._keep_alive, self._input, []
         return part
 
 

@@ -35,7 +35,7 @@ def write(directory: str | Path, output: str | Path | None = None, *, plots: Seq
     ------
     ResultsError
         The folder holds no results, or a damaged file.
-    OSError
+    FileError
         The page cannot be written.
     """
     directory = Path(directory)
@@ -139,6 +139,5 @@ def render(template: str, *, home: str = "kasuri.report", **values: Any) -> str:
 
 
 def replace(path: Path, text: str) -> Path:
-    """Write a page into its folder, which is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a page."""
     return _files.replace(path, lambda beside: beside.write_text(text))
