@@ -180,8 +180,8 @@ struct Graph {
 
 impl Graph {
     fn of(network: &Network) -> Self {
-        let between = (2 * network.terminal_count()..network.channel_count()).map(ChannelId);
-        let mut all: Vec<(u32, u32, f64)> = between
+        let mut all: Vec<(u32, u32, f64)> = network
+            .all_router_channels()
             .filter_map(|channel| match (network.source(channel), network.destination(channel)) {
                 (Endpoint::Router(RouterId(from), _), Endpoint::Router(RouterId(to), _)) => {
                     Some((from, to, 1.0 / f64::from(network.link(channel).period)))

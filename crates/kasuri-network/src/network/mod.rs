@@ -370,7 +370,12 @@ impl Network {
 
     /// The channels between routers, those that are down left out.
     pub fn router_channels(&self) -> impl Iterator<Item = ChannelId> + '_ {
-        (2 * self.terminals..self.channel_count()).map(ChannelId).filter(|&channel| !self.is_down(channel))
+        self.all_router_channels().filter(|&channel| !self.is_down(channel))
+    }
+
+    /// The channels between routers, those that are down included.
+    pub fn all_router_channels(&self) -> impl Iterator<Item = ChannelId> + use<> {
+        (2 * self.terminals..self.channel_count()).map(ChannelId)
     }
 
     /// What the topology tells its routings.
@@ -636,7 +641,7 @@ impl NetworkBuilder {
         for router in (0..network.router_count()).map(RouterId) {
             builder.add_router(network.port_count(router) as usize).expect("as many ports as that network has");
         }
-        for channel in (2 * network.terminal_count()..network.channel_count()).map(ChannelId) {
+        for channel in network.all_router_channels() {
             if let (Endpoint::Router(from, output), Endpoint::Router(to, input)) = (network.source(channel), network.destination(channel)) {
                 builder.add_channel((from, output), (to, input), network.link(channel));
             }

@@ -52,7 +52,7 @@ impl Parts {
         }
         // By part: the channels between its routers, in their order.
         let mut channels: Vec<Vec<ChannelId>> = vec![Vec::new(); count];
-        for channel in (2 * network.terminal_count()..network.channel_count()).map(ChannelId) {
+        for channel in network.all_router_channels() {
             if let (Endpoint::Router(from, output), Endpoint::Router(to, input)) = (network.source(channel), network.destination(channel)) {
                 let (part, from) = at(from);
                 builders[part].add_channel((from, output), (at(to).1, input), network.link(channel));
@@ -102,7 +102,7 @@ fn with_terminals(network: &Network, terminals: &[TerminalId]) -> Network {
         let link = network.link(network.injection_channel(terminal));
         builder.add_split_terminal(network.injection_port(terminal), network.ejection_port(terminal), link);
     }
-    let channels: Vec<ChannelId> = (2 * network.terminal_count()..network.channel_count()).map(ChannelId).collect();
+    let channels: Vec<ChannelId> = network.all_router_channels().collect();
     label(network, &mut builder, |_| true);
     let built = builder.finish().expect("each port is taken once, as before");
     damaged(network, built, &channels, |_| true, |router| router)
@@ -125,7 +125,7 @@ fn groups(network: &Network) -> Vec<u32> {
         // The least number stands for all.
         parent[one.max(other) as usize] = one.min(other);
     };
-    for channel in (2 * network.terminal_count()..network.channel_count()).map(ChannelId) {
+    for channel in network.all_router_channels() {
         if let (Endpoint::Router(from, _), Endpoint::Router(to, _)) = (network.source(channel), network.destination(channel)) {
             join(from, to);
         }

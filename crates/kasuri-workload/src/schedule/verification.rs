@@ -136,14 +136,13 @@ pub fn verify(network: &Network, routing: &dyn Routing, plan: &Plan) -> Result<V
             total[channel.index()] += 1;
         }
     }
-    let between_routers = || (2 * network.terminal_count()..network.channel_count()).map(ChannelId);
     let of_terminal = |&terminal: &TerminalId| [network.injection_channel(terminal), network.ejection_channel(terminal)];
     Ok(Verification {
         terminals: ranks,
         loads,
         times,
-        all_pairs_load: between_routers().map(|channel| total[channel.index()]).max().unwrap_or(0),
-        all_pairs_time: between_routers().map(|channel| time(channel, total[channel.index()])).max().unwrap_or(0),
+        all_pairs_load: network.all_router_channels().map(|channel| total[channel.index()]).max().unwrap_or(0),
+        all_pairs_time: network.all_router_channels().map(|channel| time(channel, total[channel.index()])).max().unwrap_or(0),
         terminal_time: plan.terminals.iter().flat_map(of_terminal).map(|channel| time(channel, ranks - 1)).max().unwrap_or(0),
         longest_path,
         shortfall: served.shortfall(),
