@@ -385,6 +385,11 @@ impl Distribution {
         None
     }
 }
+/// Rounds cycles down to a whole number. A sum of fractions that misses a whole number only by rounding errors counts as that number.
+pub fn whole_cycles(cycles: f64) -> f64 {
+    (cycles * (1.0 + 1e-12)).floor()
+}
+
 
 /// The answer of a run. [`Outcome::new`] begins one.
 #[derive(Clone, Debug, PartialEq)]

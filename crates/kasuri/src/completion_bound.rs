@@ -7,7 +7,7 @@
 //! up: a failure must not bring the bound nearer to the run. Latencies are left out.
 
 use kasuri_config::Study;
-use kasuri_model::engine::Outcome;
+use kasuri_model::engine::{Outcome, whole_cycles};
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_workload::collective::{ALL_TO_ALL, Least};
@@ -26,7 +26,7 @@ pub(crate) fn completion_bound(study: &Study) -> Option<f64> {
     let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
     let collective = closed.workload.collective()?;
     let once = at_terminals(&study.scenario.network, &collective)?.max(at_cuts(&study.scenario.network, &collective));
-    Some(floor(once * f64::from(collective.times)))
+    Some(whole_cycles(once * f64::from(collective.times)))
 }
 
 /// The same for the paths that were taken: cycles for which the busiest channel had to work, and what the network allows if that is more.
@@ -36,12 +36,7 @@ pub(crate) fn routing_bound(study: &Study, outcome: &Outcome, completion_bound: 
     outcome.channel_flits.iter().enumerate().map(busy).fold(completion_bound, f64::max)
 }
 
-/// A lower bound in whole cycles, but for the rounding of the sums that it comes from.
-fn floor(cycles: f64) -> f64 {
-    (cycles * (1.0 + 1e-12)).floor()
-}
-
-/// What the terminals' channels allow.
+/// The bound by the terminals' channels.
 fn at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
     let least = collective.least?;
     let ports = f64::from(collective.ports);

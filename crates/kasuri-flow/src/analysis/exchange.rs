@@ -8,7 +8,7 @@ use super::tails::Tails;
 use super::workload::Totals;
 use crate::lone::{self, Sizes};
 use crate::paths::Paths;
-use kasuri_model::engine::{Controller, EngineError};
+use kasuri_model::engine::{Controller, EngineError, whole_cycles};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::{ChannelId, TerminalId};
@@ -70,8 +70,7 @@ pub(super) fn exchange(
     if !sums.is_whole || !latencies.is_exact() {
         approximations.push("approximate: a sample of the routes stands for all".to_owned());
     }
-    // Rounded down, but for the rounding of the sums.
-    let whole = |cycles: f64| (cycles * (1.0 + 1e-12)).floor() as u64;
+    let whole = |cycles: f64| whole_cycles(cycles) as u64;
     let busy = |(channel, messages): (usize, &f64)| {
         whole(messages * flits_of_messages * f64::from(network.link(ChannelId(channel as u32)).period))
     };
