@@ -1,4 +1,8 @@
-//! How long a message takes that is alone in the network, over the channels of its path.
+//! The time of a message of one or more packets that is alone in the network, on a given path, in closed form.
+//!
+//! Three modules know lone packets. [`lone_packet_latency`] follows one packet flit by flit by the rules of the flit engine; the other two
+//! must agree with it. `analysis::tails` has the mean over all paths of a flow of packets, and knows a path only by its ending. This module
+//! has the time of a message of several packets, without a loop over its flits, since flows ask for every message.
 //!
 //! A message of M flits is sent in n packets of P flits, the last one of L. Channel s of its path, 0 being the injection, takes a flit in
 //! `flight(s)` cycles to its other end, and the next one `period(s)` cycles later; a head needs D cycles more in each of the R routers
@@ -14,11 +18,10 @@
 //! next head is looked at only after the tail before it has left. Buffers that are shorter than the loop of credits stall a packet: then
 //! its flits are followed ([`lone_packet_latency`]).
 
-use crate::analysis::{LonePacket, lone_packet_latency};
-use crate::paths::Paths;
-use kasuri_model::router::{Architecture, Bidding, Pipeline, RouterParameters, Switching, VcRelease};
+use crate::analysis::lone_packet::{LonePacket, lone_packet_latency};
+use kasuri_model::router::{Architecture, Pipeline, RouterParameters, Switching, VcRelease};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_network::network::{Link, Network};
+use kasuri_network::network::Link;
 use kasuri_network::predictor;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,7 +33,7 @@ pub(crate) struct Sizes {
     pub(crate) packet: u32,
 }
 
-/// What the time of a lone message is made of.
+/// The times of lone messages in a scenario.
 #[derive(Debug)]
 pub(crate) struct LoneTimes {
     links: Vec<Link>,
@@ -45,26 +48,26 @@ pub(crate) struct LoneTimes {
     head_gap: u64,
     discipline: Discipline,
     stalls: Option<Box<Stalls>>,
-    /// Of the last message on channels that are all alike: most that follow have its size.
+    /// The result for the last size, if all channels are alike: most messages have the size of the one before.
     last: Cell<Alike>,
 }
 
-/// What a message takes on channels of the same period beyond its head and its transfer: for each router, and besides.
+/// On channels of the same period, cycles of a message beyond those of its head and its transfer: in each router, and once.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
     sizes: Sizes,
     of_router: i64,
-    besides: i64,
+    once: i64,
 }
 
-/// What waits for what in a router.
+/// When a flit leaves a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Discipline {
     /// Flits leave as they come, after their head.
     CutThrough,
-    /// Packets leave when all of them has come.
+    /// Packets leave after their last flit has arrived.
     Stored,
-    /// Every flit leaves a fixed time after it has come.
+    /// Every flit leaves a fixed time after its arrival.
     Delayed,
 }
 
@@ -80,43 +83,42 @@ struct Stalls {
 impl LoneTimes {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let (router, pipeline, links) = (&scenario.router, &scenario.pipeline, scenario.network.links());
-        let decision = decision(pipeline);
+        let decision = u64::from(pipeline.decision_cycles());
         let is_queued = router.architecture == Architecture::OutputQueued;
         let discipline = match router.switching {
             Switching::StoreAndForward => Discipline::Stored,
             _ if is_queued => Discipline::Delayed,
             Switching::Wormhole | Switching::VirtualCutThrough => Discipline::CutThrough,
         };
-        let first = links.first().map_or(1, |link| link.period);
         let may_stall = discipline == Discipline::CutThrough && links.iter().any(|link| outlasts_buffer(scenario, link));
         let stalls = || Stalls { router: router.clone(), pipeline: *pipeline, known: RefCell::default() };
         Self {
             links: links.to_vec(),
             head_cycles: links.iter().map(|link| head_cycles(pipeline, link.latency)).collect(),
-            period: links.iter().all(|link| link.period == first).then_some(u64::from(first)),
+            period: scenario.network.common_period().map(u64::from),
             decision,
             head_gap: if is_queued || mixes_packets(router) { 0 } else { 1 + decision },
             discipline,
             stalls: may_stall.then(|| Box::new(stalls())),
-            last: Cell::new(Alike { sizes: Sizes { flits: 0, packet: 0 }, of_router: 0, besides: 0 }),
+            last: Cell::new(Alike { sizes: Sizes { flits: 0, packet: 0 }, of_router: 0, once: 0 }),
         }
     }
 
-    /// Cycles from when a flit begins to cross a channel of this kind of link until it can go on: `place` is 0 for an injection, 1 between
-    /// routers, 2 for an ejection.
+    /// Cycles from the start of a flit on a channel of this kind of link until it can leave the other end: `place` is 0 for an injection, 1
+    /// between routers, 2 for an ejection.
     #[inline(always)]
     pub(crate) fn head_cycles(&self, link: u32, place: usize) -> u64 {
         u64::from(self.head_cycles[link as usize][place])
     }
 
-    /// The period of all channels, where it and the number of routers tell the time of a message.
+    /// The period of all channels, if it and the number of routers determine the time of a message.
     #[inline(always)]
     pub(crate) fn simple_period(&self) -> Option<u64> {
         if self.stalls.is_some() { None } else { self.period }
     }
 
-    /// Cycles by which a lone message arrives after a flow at the rate of the channels has ended, all of which have this period; less than
-    /// 0 if a channel is busy with its last flit when this has arrived. Its head takes `heads` cycles over so many routers.
+    /// Cycles from the end of a flow at the rate of the channels, which all have this period, to the arrival of the lone message; less than
+    /// 0 if it arrives while a channel is still busy with its last flit. Its head takes `heads` cycles over `routers` routers.
     #[inline(always)]
     pub(crate) fn beyond_alike(&self, heads: u64, routers: usize, sizes: Sizes, period: u64) -> f64 {
         let mut alike = self.last.get();
@@ -124,10 +126,10 @@ impl LoneTimes {
             alike = self.behind_head_alike(sizes, period);
             self.last.set(alike);
         }
-        (heads as i64 + routers as i64 * alike.of_router + alike.besides) as f64
+        (heads as i64 + routers as i64 * alike.of_router + alike.once) as f64
     }
 
-    /// The same for channels of any periods, of which the slowest tells the rate. `path` are the kinds of their links: injection, between
+    /// The same for channels of any periods; the slowest one sets the rate. `path` are the kinds of their links: injection, between
     /// routers, ejection.
     pub(crate) fn beyond_transfer(&self, heads: u64, path: impl Iterator<Item = u32> + Clone, sizes: Sizes) -> f64 {
         let sizes = Packets::of(sizes);
@@ -136,18 +138,18 @@ impl LoneTimes {
         (heads + others + stalled) as f64 - (sizes.flits * slowest) as f64
     }
 
-    /// What follows the arrival of the first head if all channels have the same period, less the transfer. A head's own time counts the
+    /// Cycles after the arrival of the first head if all channels have the same period, less the transfer. The head's time counts the
     /// decisions of all routers.
     fn behind_head_alike(&self, sizes: Sizes, period: u64) -> Alike {
         let packets = Packets::of(sizes);
-        let behind = match self.discipline {
+        let after = match self.discipline {
             Discipline::Delayed => (packets.flits - 1) * period,
             Discipline::CutThrough | Discipline::Stored => {
                 (packets.count - 1) * self.between_heads(&packets, period) + (packets.last - 1) * period
             }
         };
         let stored = if self.discipline == Discipline::Stored { (packets.first - 1) * period } else { 0 };
-        Alike { sizes, of_router: stored as i64, besides: behind as i64 - (packets.flits * period) as i64 }
+        Alike { sizes, of_router: stored as i64, once: after as i64 - (packets.flits * period) as i64 }
     }
 
     /// From a head to the next one on a channel out of a router.
@@ -160,12 +162,12 @@ impl LoneTimes {
     fn behind_head(&self, path: impl Iterator<Item = u32> + Clone, sizes: &Packets) -> (u64, u64) {
         let periods = path.map(|link| u64::from(self.links[link as usize].period));
         let slowest = periods.clone().max().unwrap_or(1);
-        let behind = match self.discipline {
+        let after = match self.discipline {
             Discipline::Delayed => (sizes.flits - 1) * slowest,
             Discipline::CutThrough => self.behind_head_cut_through(periods, sizes),
             Discipline::Stored => self.behind_head_stored(periods, sizes),
         };
-        (behind, slowest)
+        (after, slowest)
     }
 
     fn behind_head_cut_through(&self, periods: impl Iterator<Item = u64> + Clone, sizes: &Packets) -> u64 {
@@ -193,8 +195,8 @@ impl LoneTimes {
         longest
     }
 
-    /// Cycles for which the flits of a message of one packet wait for credits. What short buffers do to several packets is left out, as is what
-    /// they do to flows: it depends on how packets share virtual channels.
+    /// Cycles for which the flits of a message of one packet wait for credits. The effect of short buffers on several packets and on flows
+    /// is left out: it depends on how packets share virtual channels.
     #[cold]
     fn stalled(&self, heads: u64, path: impl Iterator<Item = u32>, sizes: &Packets) -> u64 {
         let Some(stalls) = &self.stalls else { return 0 };
@@ -234,17 +236,11 @@ impl Packets {
     }
 }
 
-/// Cycles from a head's arrival at a router to its first possible switch grant.
-fn decision(pipeline: &Pipeline) -> u64 {
-    u64::from(pipeline.route_cycles + u32::from(pipeline.bidding == Bidding::InTurn))
-}
-
-/// As the flit engine has them, without contention.
+/// Cycles of a head over a channel in each place, as in the flit engine without contention.
 fn head_cycles(pipeline: &Pipeline, latency: u32) -> [u32; 3] {
-    let out_of_router = decision(pipeline) as u32 + pipeline.traversal_cycles;
-    let into_router = pipeline.switch_extra_cycles;
-    let crossing = latency + 1;
-    [crossing + into_router, crossing + into_router + out_of_router, crossing + out_of_router]
+    let injection = latency + 1 + pipeline.switch_extra_cycles;
+    let between = latency + pipeline.head_cycles();
+    [injection, between, between - pipeline.switch_extra_cycles]
 }
 
 /// May the packets of a message take several virtual channels? How they share them is left out.
@@ -252,50 +248,46 @@ fn mixes_packets(router: &RouterParameters) -> bool {
     router.virtual_channels > 1 && !router.vc_per_destination
 }
 
-/// Cycles from the sending of a flit to that of another one in its place of the buffer.
 fn credit_loop(scenario: &Scenario, link: &Link) -> u64 {
-    let pipeline = &scenario.pipeline;
-    let flight = u64::from(pipeline.traversal_cycles + pipeline.switch_extra_cycles) + u64::from(link.latency) + 1;
-    flight + u64::from(link.latency) + 1 + u64::from(scenario.router.credit_delay)
+    scenario.pipeline.credit_loop(link.latency, scenario.router.credit_delay)
 }
 
 /// Can the flits of a packet use up a buffer before the first credit is back?
 fn outlasts_buffer(scenario: &Scenario, link: &Link) -> bool {
     let buffer = u64::from(scenario.router.channel_depth());
-    credit_loop(scenario, link) + decision(&scenario.pipeline) > buffer * u64::from(link.period)
+    credit_loop(scenario, link) + u64::from(scenario.pipeline.decision_cycles()) > buffer * u64::from(link.period)
 }
 
-/// Why the time of a lone message is not exact to the cycle, if it is not; the router's keys that the engine leaves out are named apart.
-/// `paths` has found the paths of all messages.
-pub(crate) fn approximations(scenario: &Scenario, paths: &Paths) -> Vec<String> {
+/// Why the time of a lone message is not exact to the cycle, if it is not; router keys that the engine leaves out have their own entries.
+/// `has_drawn`: the path of some message is random.
+pub(crate) fn approximations(scenario: &Scenario, has_drawn: bool) -> Vec<String> {
     let several = scenario.workload.as_ref().and_then(|closed| longest_of_several(closed));
     let mut causes: Vec<&str> = several.and_then(|packet| of_packets(scenario, packet)).into_iter().collect();
     let network = &*scenario.network;
-    let has_one_period = network.links().windows(2).all(|pair| pair[0].period == pair[1].period);
     let may_stall = network.links().iter().any(|link| outlasts_buffer(scenario, link));
-    if scenario.router.predictor != predictor::NONE && (!has_one_period || may_stall || several.is_some()) {
+    if scenario.router.predictor != predictor::NONE && (network.common_period().is_none() || may_stall || several.is_some()) {
         causes.push("what a right prediction saves a packet of several flits");
     }
     if scenario.hosts.is_some() {
         causes.push("the memory of hosts, which is shared as channels are");
     }
-    if scenario.workload.is_some() && outlasts_shortest_path(scenario, network) {
+    if scenario.workload.is_some() && outlasts_shortest_path(scenario) {
         causes.push("what follows a message that arrives while its last flit occupies a slow channel waits for that channel");
     }
     let causes = causes.iter().map(|cause| format!("approximate: {cause}"));
-    several.and_then(|_| spread(scenario, paths)).into_iter().chain(causes).collect()
+    several.and_then(|_| spread(scenario, has_drawn)).into_iter().chain(causes).collect()
 }
 
-/// The same of the arbitrated sharing, which follows parcels of packets and not their flits.
-pub(crate) fn approximations_of_parcels(scenario: &Scenario, paths: &Paths) -> Vec<String> {
+/// The same for the arbitrated sharing, which follows parcels of packets and not their flits.
+pub(crate) fn approximations_of_parcels(scenario: &Scenario, has_drawn: bool) -> Vec<String> {
     let several = scenario.workload.as_ref().and_then(|closed| longest_of_several(closed));
     let causes = several.map(|_| "approximate: the flits of several packets do not take turns on a channel".to_owned());
-    several.and_then(|_| spread(scenario, paths)).into_iter().chain(causes).collect()
+    several.and_then(|_| spread(scenario, has_drawn)).into_iter().chain(causes).collect()
 }
 
-/// What becomes of messages whose packets the routing would send on several paths.
-fn spread(scenario: &Scenario, paths: &Paths) -> Option<String> {
-    let is_spread = paths.has_drawn() || scenario.routing.observes_congestion() || scenario.routing.offers_several();
+/// The entry for messages that take one path although the routing would send their packets on several.
+fn spread(scenario: &Scenario, has_drawn: bool) -> Option<String> {
+    let is_spread = has_drawn || scenario.routing.observes_congestion() || scenario.routing.offers_several();
     is_spread.then(|| format!("{}: each message takes one path, over which all of its packets go", scenario.routing.spreading_key()))
 }
 
@@ -305,13 +297,13 @@ fn longest_of_several(closed: &ClosedWorkload) -> Option<u64> {
     closed.parts.iter().map(|part| part.packet_flits).filter(|&packet| packet < longest).max().map(u64::from)
 }
 
-/// Why the time of messages of several packets of so many flits is approximate on a path.
+/// Why the time of messages of several packets, each of `packet` flits, is approximate on a path.
 fn of_packets(scenario: &Scenario, packet: u64) -> Option<&'static str> {
     let router = &scenario.router;
     let is_queued = router.architecture == Architecture::OutputQueued;
     let round_trip = scenario.network.links().iter().map(|link| credit_loop(scenario, link)).max().unwrap_or(0);
-    // Room for a packet that waits as a whole, for the next one, and for what is sent while credits come back.
-    let has_room = u64::from(router.channel_depth()) >= 2 * packet + round_trip + decision(&scenario.pipeline) + 2;
+    // Room for a whole packet that waits, for the next one, and for the flits that are sent while credits come back.
+    let has_room = u64::from(router.channel_depth()) >= 2 * packet + round_trip + u64::from(scenario.pipeline.decision_cycles()) + 2;
     match () {
         () if is_queued => None,
         () if router.architecture != Architecture::InputQueued => {
@@ -324,8 +316,9 @@ fn of_packets(scenario: &Scenario, packet: u64) -> Option<&'static str> {
     }
 }
 
-/// Can the slowest channel be busy with the last flit of a message when this has arrived, over one router?
-fn outlasts_shortest_path(scenario: &Scenario, network: &Network) -> bool {
+/// Can a message over one router arrive while its last flit still occupies the slowest channel?
+fn outlasts_shortest_path(scenario: &Scenario) -> bool {
+    let network = &scenario.network;
     let slowest = network.links().iter().map(|link| link.period).max().unwrap_or(1);
     let least = network.links().iter().map(|link| link.latency).min().unwrap_or(0);
     let [injection, _, ejection] = head_cycles(&scenario.pipeline, least);

@@ -527,7 +527,19 @@ impl Pipeline {
     /// Cycles that an uncontended head spends in a router: `P` of the zero-load formula.
     pub fn head_cycles(&self) -> u32 {
         // + 1: the cycle of the switch grant itself.
-        self.route_cycles + u32::from(self.bidding == Bidding::InTurn) + self.switch_extra_cycles + 1 + self.traversal_cycles
+        self.decision_cycles() + self.switch_extra_cycles + 1 + self.traversal_cycles
+    }
+
+    /// Cycles from the arrival of an uncontended head at a router to its first possible switch grant.
+    pub fn decision_cycles(&self) -> u32 {
+        self.route_cycles + u32::from(self.bidding == Bidding::InTurn)
+    }
+
+    /// Cycles from sending a flit to sending the next one into the same place of the buffer, over a channel of this latency, if the router
+    /// passes flits on at once.
+    pub fn credit_loop(&self, latency: u32, credit_delay: u32) -> u64 {
+        let [latency, in_routers] = [latency, self.traversal_cycles + self.switch_extra_cycles].map(u64::from);
+        in_routers + 2 * (latency + 1) + u64::from(credit_delay)
     }
 
     /// That of a router that takes so many cycles beside the one in which a head leaves.

@@ -63,7 +63,7 @@ pub(super) fn exchange(
     }
     let flits_of_messages = f64::from(flits) * f64::from(collective.times);
     let times = f64::from(collective.times);
-    let mut approximations = lone::approximations(scenario, &paths);
+    let mut approximations = lone::approximations(scenario, paths.has_drawn());
     if sums.draws {
         approximations.push("routing.algorithm (loads are means over what it draws)".to_owned());
     }

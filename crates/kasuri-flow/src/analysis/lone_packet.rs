@@ -5,7 +5,7 @@
 //! the first flits and the last channel decide, so the flits are followed here, each over all routers, by the rules of the flit
 //! engine. The cost is flits times routers.
 
-use kasuri_model::router::{Architecture, Bidding, Pipeline, RouterParameters, Switching};
+use kasuri_model::router::{Architecture, Pipeline, RouterParameters, Switching};
 use kasuri_network::network::Link;
 
 /// The path of a packet and the routers on it.
@@ -45,13 +45,13 @@ impl LonePacket<'_> {
         u64::from(self.channels[hop].latency + 1 + delay)
     }
 
-    /// Cycles from the arrival of a flit at a router to its first possible switch grant. Flits follow their head without a decision of
-    /// their own, but the latency of an output-queued router is that of each flit.
+    /// Cycles from the arrival of a flit at a router to its first possible switch grant: 0 for flits after the head, but output-queued
+    /// routers delay each flit.
     pub(super) fn decision(&self, flit: usize) -> u64 {
         if flit > 0 && self.router.architecture != Architecture::OutputQueued {
             return 0;
         }
-        u64::from(self.pipeline.route_cycles + u32::from(self.pipeline.bidding == Bidding::InTurn))
+        u64::from(self.pipeline.decision_cycles())
     }
 }
 

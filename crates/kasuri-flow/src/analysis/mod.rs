@@ -8,7 +8,7 @@ mod channel_load;
 mod exchange;
 mod flow;
 mod formulas;
-mod lone_packet;
+pub(crate) mod lone_packet;
 mod memory;
 mod prediction;
 pub mod programs;

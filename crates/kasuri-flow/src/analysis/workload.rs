@@ -81,7 +81,7 @@ fn one_by_one(scenario: &Scenario, closed: &ClosedWorkload, controller: &mut dyn
         return Ok(None);
     }
     sums.add(scenario, closed, &batch)?;
-    Ok(Some(Totals { approximations: lone::approximations(scenario, &sums.paths), ..sums.totals }))
+    Ok(Some(Totals { approximations: lone::approximations(scenario, sums.paths.has_drawn()), ..sums.totals }))
 }
 
 impl Sums {

@@ -14,18 +14,18 @@ pub struct ZeroLoad {
     pub packet_latency: f64,
     /// Routers crossed.
     pub hops: f64,
-    /// Is the latency exact? Otherwise only a part of the traffic was looked at, paths are too many or packets too long to be followed
-    /// one by one, the router has a part that the formula leaves out, it and not the routing chooses among ports, or it takes several
-    /// steps in a cycle and the sum is over whole cycles on the average.
+    /// Is the latency exact? Otherwise only a part of the traffic was followed, there are too many paths or too long packets to follow them
+    /// one by one, the formula leaves out a part of the router, the router and not the routing chooses among ports, or a router takes
+    /// several steps in a cycle, so that whole cycles are a mean.
     pub exact: bool,
-    /// The part of the traffic that was looked at; 1 is all. Large networks are sampled.
+    /// The part of the traffic that was followed; 1 is all. Large networks are sampled.
     pub share: f64,
 }
 
 /// The expected latency of a lone packet.
 ///
-/// Of each path the cycles of its routers and the latencies of its channels are summed; what the packet's length adds depends on the
-/// path's channels in their order ([`lone_packet_latency`](super::lone_packet_latency)). Replies count the time to make them.
+/// The sum of the cycles of a path's routers and the latencies of its channels. The length of a packet adds cycles that depend on the
+/// path's channels in their order ([`lone_packet_latency`](super::lone_packet_latency)). Replies include the time to make them.
 ///
 /// Routers that predict save cycles at each hit ([`hit_rates`](super::hit_rates)).
 ///
@@ -37,24 +37,19 @@ pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let alone = without_prediction(&scenario)?;
     let rates = rates_of(&scenario, &guided)?;
     let saved = rates.hits * saved_cycles(&scenario);
-    // A hit shortens the credit loop as well, so a packet that stalls for credits stalls less than without; and where channels differ in
-    // their period, how far a tail is behind depends on which routers its head has passed by hits.
-    let follows = |kind: &Packets<'_>| kind.sizes.max() == 1 || have_one_period(&scenario) && !can_stall(&scenario, kind);
+    // A hit shortens the credit loop too, so a packet that waits for credits waits less than without. If channels differ in their period,
+    // the lag of a tail depends on which routers its head has passed by hits.
+    let follows = |kind: &Packets<'_>| kind.sizes.max() == 1 || scenario.network.common_period().is_some() && !can_stall(&scenario, kind);
     let exact = alone.exact && packets(&scenario).iter().all(follows);
     Ok(ZeroLoad { packet_latency: alone.packet_latency - saved, exact, ..alone })
-}
-
-fn have_one_period(scenario: &Scenario) -> bool {
-    scenario.network.links().windows(2).all(|links| links[0].period == links[1].period)
 }
 
 /// May a lone packet have to wait for a credit between two routers?
 fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
     let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
     let longest = network.links().iter().map(|link| link.latency).max().unwrap_or(0);
-    let around =
-        pipeline.traversal_cycles + pipeline.switch_extra_cycles + 2 * (longest + 1) + router.cycles_of_hint() + router.credit_delay;
-    kind.sizes.max() > router.channel_depth() && router.channel_depth() < around
+    let around = pipeline.credit_loop(longest, router.credit_delay) + u64::from(router.cycles_of_hint());
+    kind.sizes.max() > router.channel_depth() && u64::from(router.channel_depth()) < around
 }
 
 fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
@@ -96,7 +91,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds the packets to one destination: head latency = 1 + L_inj + R P + sum of L + L_ej, and what their tails are later.
+    /// Adds the packets to one destination: head latency = 1 + L_inj + R P + sum of L + L_ej, and the lag of their tails.
     fn add(&mut self, scenario: &Scenario, flow: &Flow<'_>, tails: &mut Tails<'_>) {
         let network = &scenario.network;
         let through = flow.through();

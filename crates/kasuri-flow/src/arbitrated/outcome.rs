@@ -86,7 +86,8 @@ impl Run<'_> {
             let last = self.ends.completion.iter().fold(done, |last, &time| last.max(time));
             (last, self.ends.completion.iter().map(|time| time.round() as u64).collect())
         };
-        let approximations = if self.with_latency { lone::approximations_of_parcels(self.scenario, &self.paths) } else { Vec::new() };
+        let approximations =
+            if self.with_latency { lone::approximations_of_parcels(self.scenario, self.paths.has_drawn()) } else { Vec::new() };
         let statistics = &self.counts.statistics;
         let latencies = [&statistics.latency, &statistics.network_latency, &statistics.hops];
         Outcome {

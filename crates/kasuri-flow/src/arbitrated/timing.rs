@@ -3,7 +3,7 @@
 use super::options::{Grain, Mechanism};
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::EngineError;
-use kasuri_model::router::{Architecture, Bidding, Switching};
+use kasuri_model::router::{Architecture, Switching};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Link;
@@ -66,25 +66,23 @@ impl Timing {
             Grain::Packets(packets) => packets,
             Grain::Auto => automatic_grain(scenario, packet, room)?,
         };
-        let bids_in_turn = u32::from(pipeline.bidding == Bidding::InTurn);
         let is_queued = router.architecture == Architecture::OutputQueued;
-        let gap = if has(Mechanism::Gap) && !is_queued { pipeline.route_cycles + bids_in_turn } else { 0 };
+        let gap = if has(Mechanism::Gap) && !is_queued { pipeline.decision_cycles() } else { 0 };
         let lane_gap = gap.min(1);
-        let in_router = pipeline.route_cycles + bids_in_turn + pipeline.switch_extra_cycles + pipeline.traversal_cycles;
         let stores = router.switching == Switching::StoreAndForward;
         // The queues of outputs take all that comes, from all inputs at once.
         let blocks = has(Mechanism::Blocking) && !is_queued;
         let timing_of = |link: &Link| {
-            let packet_head = link.latency + 1 + in_router;
+            let packet_head = link.latency + pipeline.head_cycles();
             let credit = link.latency + 1 + router.credit_delay;
-            let credit_loop = pipeline.traversal_cycles + link.latency + 1 + pipeline.switch_extra_cycles + credit;
-            let stalls = blocks && u64::from(credit_loop) > u64::from(router.buffer_flits) * u64::from(link.period);
+            let credit_loop = pipeline.credit_loop(link.latency, router.credit_delay);
+            let stalls = blocks && credit_loop > u64::from(router.buffer_flits) * u64::from(link.period);
             ChannelTiming {
                 head: packet_head.saturating_mul(grain),
                 credit: credit.saturating_mul(grain),
                 period: link.period,
                 latency: link.latency,
-                credit_loop: if stalls { credit_loop } else { 0 },
+                credit_loop: if stalls { credit_loop as u32 } else { 0 },
             }
         };
         Ok(Self {
@@ -142,7 +140,7 @@ impl Timing {
         2 * (slowest + longest) + u64::from(self.lane_gap + self.buffer_gap)
     }
 
-    /// Cycles by which a parcel of packets of so many flits follows its head at each router, where routers wait for all of a packet.
+    /// Cycles by which a parcel of packets of `packet` flits follows its head at each router, if routers wait for whole packets.
     #[inline(always)]
     pub(super) fn waits(&self, packet: u32, period: u32) -> u32 {
         if self.stores { ((packet - 1) * period).saturating_mul(self.grain) } else { 0 }

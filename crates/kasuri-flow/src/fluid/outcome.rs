@@ -96,7 +96,8 @@ impl Fluid<'_> {
         let completed = self.is_complete();
         self.counts.statistics.settle();
         self.hand_over();
-        let approximations = if self.routes.with_latency { lone::approximations(self.scenario, &self.routes.paths) } else { Vec::new() };
+        let approximations =
+            if self.routes.with_latency { lone::approximations(self.scenario, self.routes.paths.has_drawn()) } else { Vec::new() };
         // The vectors of the answer need the room.
         self.note_ends();
         drop((std::mem::take(&mut self.sending.messages), self.open.sources, self.routes.prefetch, self.routes.scouted));

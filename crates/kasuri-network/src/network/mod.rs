@@ -320,6 +320,12 @@ impl Network {
         &self.links
     }
 
+    /// The period of all channels, if they have the same.
+    pub fn common_period(&self) -> Option<u32> {
+        let first = self.links.first().map_or(1, |link| link.period);
+        self.links.iter().all(|link| link.period == first).then_some(first)
+    }
+
     /// Which of [`Self::links`] a channel is.
     pub fn link_number(&self, channel: ChannelId) -> u32 {
         if self.links.len() == 1 { 0 } else { self.link[channel.index()] }
