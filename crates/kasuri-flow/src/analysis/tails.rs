@@ -1,10 +1,10 @@
-//! What the length of a lone packet adds to the latency of its head, by the channels of its own path.
+//! Mean cycles from the head to the tail of a lone packet, over all paths of a flow of packets.
 //!
 //! Stored packets pay for their length on each channel, so the periods of the channels add up. Packets that stream without a pause for
-//! credits follow the slowest channel: over stages of periods p, of which each but the first delays the head alone by D cycles, the tail of
-//! M flits is max over s of `p_s + (M - 2) max(p_s, p_s+1, ...) - D (stages behind s)` later than its head. Both follow from the recurrence
-//! that [`lone_packet_latency`] computes flit by flit. Packets that are longer than a buffer are followed flit by flit, once for each
-//! sequence of links.
+//! credits follow the slowest channel: over stages of periods p, each but the first delaying only the head by D cycles, the tail of M flits
+//! is max over s of `(M - 1) p_s - D (stages after s)` later than its head, as `crate::lone` has it for one packet. Both follow from the
+//! recurrence that [`lone_packet_latency`] computes flit by flit. Packets that are longer than a buffer are followed flit by flit, once for
+//! each sequence of links.
 //!
 //! Routes to a destination are a graph, which is read backwards: each place has a distribution over the *endings* of the paths from it.
 //! Endings that cost packets the same are one.
@@ -32,25 +32,23 @@ const MAX_FOLLOWED: u64 = 1 << 28;
 /// How the length of packets counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// So many cycles for each flit behind the head, on every path.
+    /// This period for each flit after the head, on every path.
     Uniform(u32),
     /// The periods of all channels add up.
     Stored,
-    /// The slowest channels count, and how far they are from the destination; each router delays heads alone by so many cycles.
+    /// The slowest channels count, and their distance from the destination; each router delays only heads, by these cycles.
     Streamed(u32),
     /// All links count, in their order.
     Stalled,
 }
 
-/// What is left of paths from some place on.
+/// The rest of a path from some place on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     Streamed {
         /// Channels.
         stages: u32,
-        /// The greatest period.
-        slowest: u32,
-        /// Lines of which the greatest is the delay of the tail of M flits: cycles for each flit beyond the second, and cycles.
+        /// Lines: cycles for each flit after the second, and cycles of the second. The tail of M flits is delayed by the greatest of them.
         lines: Vec<(u32, i64)>,
     },
     /// Numbers of its links, from the destination backwards.
@@ -59,15 +57,15 @@ enum Ending {
 
 impl Ending {
     fn none(rule: Rule) -> Self {
-        if rule == Rule::Stalled { Self::Stalled(Vec::new()) } else { Self::Streamed { stages: 0, slowest: 0, lines: Vec::new() } }
+        if rule == Rule::Stalled { Self::Stalled(Vec::new()) } else { Self::Streamed { stages: 0, lines: Vec::new() } }
     }
 
     /// The ending that begins one channel earlier.
-    fn behind(&self, link: u32, period: u32, head_delay: u32) -> Self {
+    fn extended(&self, link: u32, period: u32, head_delay: u32) -> Self {
         match self {
             Self::Stalled(links) => Self::Stalled(links.iter().copied().chain([link]).collect()),
-            Self::Streamed { stages, slowest, lines } => {
-                let line = (period.max(*slowest), i64::from(period) - i64::from(head_delay) * i64::from(*stages));
+            Self::Streamed { stages, lines } => {
+                let line = (period, i64::from(period) - i64::from(head_delay) * i64::from(*stages));
                 let is_below = |one: &(u32, i64), other: &(u32, i64)| one.0 <= other.0 && one.1 <= other.1;
                 let mut lines = lines.clone();
                 if !lines.iter().any(|known| is_below(&line, known)) {
@@ -75,31 +73,30 @@ impl Ending {
                     lines.push(line);
                 }
                 // Without a delay of heads nothing depends on the number of channels.
-                Self::Streamed { stages: stages + u32::from(head_delay > 0), slowest: line.0, lines }
+                Self::Streamed { stages: stages + u32::from(head_delay > 0), lines }
             }
         }
     }
 }
 
-/// What a path costs, by the numbers of its links from the injection on.
+/// The cost of a path, by the numbers of its links from the injection on.
 type Cost<'a> = Box<dyn Fn(&[u32]) -> f64 + 'a>;
 
-/// Sums over the packets of flows of what depends on all of a packet's path: what their length adds to the latency of their heads, or
-/// [another cost](Self::costs).
+/// Sums over the packets of flows of a cost that depends on a packet's whole path: cycles from head to tail, or [another one](Self::costs).
 pub(super) struct Tails<'a> {
     scenario: &'a Scenario,
-    /// Their lengths, or another cost in place of what these add.
+    /// The lengths of packets, or another cost.
     sizes: Result<&'a PacketSizes, Cost<'a>>,
     rule: Rule,
     numbers: BTreeMap<Ending, u32>,
     endings: Vec<Ending>,
     /// By ending and link: the ending that begins one channel earlier.
-    behind: BTreeMap<(u32, u32), u32>,
+    extended: BTreeMap<(u32, u32), u32>,
     /// By ending of whole paths: cycles.
     cycles: BTreeMap<u32, f64>,
     /// Flits times channels that have been followed.
     followed: Cell<u64>,
-    /// Has anything been left out?
+    /// Has any path been neglected?
     is_cut: Cell<bool>,
 }
 
@@ -121,7 +118,7 @@ impl<'a> Tails<'a> {
             rule,
             numbers: BTreeMap::from([(none.clone(), 0)]),
             endings: vec![none],
-            behind: BTreeMap::new(),
+            extended: BTreeMap::new(),
             cycles: BTreeMap::new(),
             followed: Cell::new(0),
             is_cut: Cell::new(false),
@@ -133,15 +130,15 @@ impl<'a> Tails<'a> {
         match self.rule {
             Rule::Uniform(period) => {
                 let packets: f64 = flow.entering.iter().map(|&(_, _, packets)| packets).sum();
-                packets * f64::from(period) * self.mean_behind_head()
+                packets * f64::from(period) * self.mean_after_head()
             }
-            Rule::Stored => self.periods(flow, through) * self.mean_behind_head(),
+            Rule::Stored => self.periods(flow, through) * self.mean_after_head(),
             Rule::Streamed(_) | Rule::Stalled => self.over_endings(flow),
         }
     }
 
-    /// Flits behind the head, on the average.
-    fn mean_behind_head(&self) -> f64 {
+    /// Mean number of flits after the head.
+    fn mean_after_head(&self) -> f64 {
         self.sizes.as_ref().map_or(0.0, |sizes| sizes.mean() - 1.0)
     }
 
@@ -194,7 +191,7 @@ impl<'a> Tails<'a> {
         sum
     }
 
-    /// Puts equal endings of a place together, the last ones of `spread`, and the rarest where there are too many.
+    /// Merges equal endings of a place, the last ones of `spread`; if there are too many, the rarest count as the most likely one.
     fn join(&self, spread: &mut Vec<(u32, f64)>, begin: usize, most: usize) {
         if spread.len() - begin < 2 {
             return;
@@ -220,24 +217,24 @@ impl<'a> Tails<'a> {
 
     /// The ending that begins one channel before another one.
     fn before(&mut self, ending: u32, link: u32) -> u32 {
-        if let Some(&known) = self.behind.get(&(ending, link)) {
+        if let Some(&known) = self.extended.get(&(ending, link)) {
             return known;
         }
         let head_delay = if let Rule::Streamed(cycles) = self.rule { cycles } else { 0 };
-        let longer = self.endings[ending as usize].behind(link, self.link(link).period, head_delay);
+        let longer = self.endings[ending as usize].extended(link, self.link(link).period, head_delay);
         let count = self.endings.len() as u32;
         let number = *self.numbers.entry(longer.clone()).or_insert(count);
         if number == count {
             self.endings.push(longer);
         }
-        self.behind.insert((ending, link), number);
+        self.extended.insert((ending, link), number);
         number
     }
 
     fn forget(&mut self) {
         self.endings.truncate(1);
         self.numbers.retain(|_, number| *number == 0);
-        self.behind.clear();
+        self.extended.clear();
         self.cycles.clear();
     }
 
@@ -271,7 +268,7 @@ impl<'a> Tails<'a> {
         mean(sizes, |flits| (latency(self.scenario, links, flits) - head) as f64)
     }
 
-    /// Has nothing been left out so far?
+    /// Have all paths been counted so far?
     pub(super) fn is_exact(&self) -> bool {
         !self.is_cut.get()
     }
@@ -279,15 +276,16 @@ impl<'a> Tails<'a> {
 
 /// How the length of these packets counts.
 fn rule(scenario: &Scenario, sizes: &PacketSizes) -> Rule {
-    let (router, periods) = (&scenario.router, scenario.network.links().iter().map(|link| link.period));
-    let (fastest, slowest) = (periods.clone().min().unwrap_or(1), periods.max().unwrap_or(1));
+    let router = &scenario.router;
     let streams = sizes.max() <= router.channel_depth();
     let packet = LonePacket { channels: &[], flits: 1, router, pipeline: &scenario.pipeline };
     match router.switching {
         _ if sizes.max() == 1 => Rule::Uniform(1),
         Switching::StoreAndForward => Rule::Stored,
-        _ if streams && fastest == slowest => Rule::Uniform(slowest),
-        _ if streams => Rule::Streamed((packet.decision(0) - packet.decision(1)) as u32),
+        _ if streams => match scenario.network.common_period() {
+            Some(period) => Rule::Uniform(period),
+            None => Rule::Streamed((packet.decision(0) - packet.decision(1)) as u32),
+        },
         _ => Rule::Stalled,
     }
 }
