@@ -17,7 +17,7 @@ use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, NoVi
 pub(crate) struct Paths {
     seed: u64,
     lone: LoneTimes,
-    /// Has any path been left to chance?
+    /// Is any path random?
     has_drawn: bool,
     candidates: Vec<Candidate>,
     /// Does the routing know ports that hang on nothing but the destination?
@@ -262,8 +262,8 @@ impl Paths {
         self.lone.head_cycles(network.link_number(ChannelId(path[place])), kind)
     }
 
-    /// Cycles by which a lone message arrives after its transfer over its terminal's injection channel and these others, at the rate of the
-    /// slowest of them; less than 0 where that is busy with the last flit when this has arrived.
+    /// Cycles from the end of its transfer at the rate of its slowest channel to the arrival of a lone message, over its terminal's
+    /// injection channel and these others; less than 0 if it arrives while that channel is still busy with the last flit.
     #[inline(always)]
     pub(crate) fn head_latency(&self, network: &Network, source: TerminalId, others: &[u32], sizes: Sizes) -> f64 {
         let Some((&ejection, between)) = others.split_last() else { return 0.0 };
@@ -286,12 +286,12 @@ impl Paths {
         self.head_latency(network, source, others, sizes) + f64::from(sizes.flits) * f64::from(periods.max().unwrap_or(1))
     }
 
-    /// Has any path been left to chance so far?
+    /// Has any path been random so far?
     pub(crate) fn has_drawn(&self) -> bool {
         self.has_drawn
     }
 
-    /// Adds what has been seen of other paths.
+    /// Takes over what `other` knows of its paths.
     pub(crate) fn absorb(&mut self, other: &Self) {
         self.has_drawn |= other.has_drawn;
     }

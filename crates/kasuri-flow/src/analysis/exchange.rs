@@ -1,6 +1,6 @@
-//! All-to-alls in which each pair of ranks has one message: from router to router, not from terminal to terminal.
+//! All-to-alls in which each pair of ranks has one message, counted by routers in place of terminals.
 //!
-//! Terminals of a router whose channels are alike are one source and one destination, so the cost is that of the routes to each router.
+//! Terminals of a router with equal channels are one source and one destination, so the cost is that of the routes to each router.
 
 use super::AnalysisError;
 use super::flow::{Flow, for_each_exchange};
@@ -17,18 +17,18 @@ use kasuri_network::routing::walk::DELIVERED;
 use kasuri_workload::workload::Collective;
 use std::ops::ControlFlow;
 
-/// Is the scenario's workload an all-to-all whose cost is that of the routes to each router, and not that of its messages?
+/// Is the scenario's workload an all-to-all that is counted by the routes to each router, in place of message by message?
 pub fn is_counted_by_routers(scenario: &Scenario) -> bool {
     scenario.workload.as_ref().is_some_and(|closed| exchange_of(scenario, closed).is_some())
 }
 
-/// The workload as an all-to-all of one message a pair, if it is one and its routes do not differ by the terminal that they come from.
+/// The workload as an all-to-all of one message a pair, if it is one and its routes do not depend on the source terminal.
 pub(super) fn exchange_of<'a>(scenario: &Scenario, closed: &'a ClosedWorkload) -> Option<Collective<'a>> {
     let collective = closed.workload.collective().filter(|_| closed.parts.len() == 1 && !scenario.routing.reads().source)?;
     collective.is_one_message_a_pair(closed.workload.messages()).then_some(collective)
 }
 
-/// What all messages come to, where routes are left to chance on the average; `None` if the run is to end.
+/// The sums over all messages, means where routes are random; `None` if the run is to end.
 pub(super) fn exchange(
     scenario: &Scenario,
     closed: &ClosedWorkload,
@@ -97,16 +97,16 @@ fn refuse(error: AnalysisError) -> EngineError {
 struct Sums {
     hops: f64,
     latency: f64,
-    /// Is anything of a route left to chance?
+    /// Is any route random?
     draws: bool,
-    /// Have all routes been looked at?
+    /// Have all routes been walked?
     is_whole: bool,
 }
 
 impl Sums {
     fn add(&mut self, flow: &Flow<'_>, latencies: &mut Tails<'_>, messages_of: &mut [f64]) {
         let (through, routes) = (flow.through(), flow.routes);
-        // Where only a part of the routes was walked it stands for all.
+        // If only a part of the routes was walked, its sums are scaled up.
         let whole = 1.0 / routes.share;
         for step in &routes.steps {
             let messages = through[step.from as usize] * step.probability * whole;
@@ -122,7 +122,7 @@ impl Sums {
     }
 }
 
-/// By link, a terminal that injects over such a link, where there is one, and a channel of the link.
+/// By link, a channel of it and, if there is one, a terminal that injects over it.
 fn samples_of_links(network: &Network) -> (Vec<TerminalId>, Vec<u32>) {
     let (mut terminal_of, mut channel_of) = (vec![TerminalId(0); network.links().len()], vec![NONE; network.links().len()]);
     for terminal in (0..network.terminal_count()).map(TerminalId) {

@@ -54,13 +54,13 @@ pub(super) fn packets(scenario: &Scenario) -> Vec<Packets<'_>> {
 /// Which terminals of a router count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// All whose packets take the same routes.
+    /// Terminals with the same routes.
     ByRoute,
-    /// Of these, those whose channels are equally fast.
+    /// Terminals with the same routes and equally fast channels.
     ByRouteAndLink,
 }
 
-/// Groups of terminals: those of one group of a walker, all or by the links of their channels.
+/// Groups of terminals: the groups of a walker, whole or divided by the links of channels.
 struct Groups {
     /// The group of each terminal.
     of: Vec<u32>,
@@ -96,7 +96,7 @@ impl Groups {
         self.link.len()
     }
 
-    /// The groups into which one of the walker is divided.
+    /// The groups of one group of the walker.
     fn within(&self, walked: usize) -> Range<usize> {
         self.begin[walked] as usize..self.begin[walked + 1] as usize
     }
@@ -229,9 +229,9 @@ impl<'a> Flow<'a> {
         Self { routes, order, beginning, entering, ejection }
     }
 
-    /// The number of the link that a step takes, where terminals of a router are told apart [by their links](Ends::ByRouteAndLink).
+    /// The number of the link that a step takes, if terminals of a router are divided [by their links](Ends::ByRouteAndLink).
     pub(super) fn link(&self, network: &Network, step: &Step) -> u32 {
-        // The routes lead to one terminal, which stands for others with other channels.
+        // The routes lead to one terminal, but the destinations may be others, with other channels.
         if step.to == DELIVERED { self.ejection } else { network.link_number(step.channel) }
     }
 
@@ -297,8 +297,8 @@ pub(super) fn for_each_flow(
     Ok((demand, share))
 }
 
-/// Calls `visit` with the flow to each destination of an all-to-all among some terminals, each of which sends a packet to each other one,
-/// as long as it says so.
+/// Calls `visit` with the flow to each destination of an all-to-all in which each of `terminals` sends a packet to each other one, until it
+/// breaks.
 pub(super) fn for_each_exchange(
     scenario: &Scenario,
     virtual_channels: VirtualChannels,
@@ -324,7 +324,7 @@ pub(super) fn for_each_exchange(
         let order = walk(&mut walker, destination, &mut routes)?;
         for group in groups() {
             let mut packets: Vec<f64> = senders.iter().map(|count| count * receivers[group].len() as f64).collect();
-            // Nobody sends to itself.
+            // No terminal sends to itself.
             receivers[group].iter().for_each(|terminal| packets[from.of[terminal.index()] as usize] -= 1.0);
             let entering = entering(&routes, &from, &|source| Some(packets[source]));
             if visit(&Flow::new(&routes, &order, entering, to.link[group])).is_break() {
@@ -349,8 +349,8 @@ fn walk(walker: &mut Walker<'_>, to: TerminalId, routes: &mut Routes) -> Result<
     routes.order().map_err(|cycle| AnalysisError::Circular { destination: to, router: routes.places[cycle[0] as usize].hop.router })
 }
 
-/// Where packets to a group of destinations enter the network, by the link of their injection channel. `sent` tells what each group of
-/// sources sends there, if it is looked at.
+/// Where packets to a group of destinations enter the network, by the link of their injection channel. `sent` gives the packets of each
+/// group of sources, if it is counted.
 fn entering(routes: &Routes, from: &Groups, sent: &dyn Fn(usize) -> Option<f64>) -> Vec<(u32, u32, f64)> {
     let of_start = routes.starts.iter().flat_map(|start| from.within(start.group as usize).map(move |group| (start, group)));
     of_start.filter_map(|(start, group)| Some((start.place, from.link[group], sent(group)? * start.probability))).collect()

@@ -13,7 +13,7 @@ use kasuri_workload::workload::Message;
 /// Messages that are routed in step.
 const BATCH: usize = 32;
 
-/// What the messages of a workload come to.
+/// Sums over the messages of a workload.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     /// By channel.
@@ -27,9 +27,9 @@ pub(super) struct Totals {
     pub(super) latency: f64,
     /// Routers that flits cross.
     pub(super) flit_hops: u64,
-    /// Cycles of the busiest channel, where its flits are a mean; else those of `channel_flits` tell.
+    /// Cycles of the busiest channel if its flits are a mean; otherwise they follow from `channel_flits`.
     pub(super) bound: Option<u64>,
-    /// Of what these are means, or estimates: more to name as not modelled.
+    /// Entries of `not_modelled` for what is a mean or an estimate.
     pub(super) approximations: Vec<String>,
 }
 

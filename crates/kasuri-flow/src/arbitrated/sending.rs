@@ -126,8 +126,8 @@ impl Run<'_> {
         }
     }
 
-    /// Cycles that are taken off when a parcel of packets of so many flits arrives, whose last packet then has the time of a lone one; or
-    /// that its head takes, where that counts for nothing.
+    /// Cycles to subtract when a parcel of packets of `packet` flits arrives, so that its last packet has the time of a lone one; or those
+    /// of its head, if latencies do not count.
     fn added_cycles(&self, source: TerminalId, channels: &[u32], packet: u32) -> i32 {
         let (network, timing) = (&self.scenario.network, &self.transit.timing);
         let kind = |channel: u32| &timing.channels[network.link_number(ChannelId(channel))];

@@ -110,11 +110,11 @@ impl Clockwork<'_> {
         self.calendar.enter(time, event);
     }
 
-    /// The time of an NPU's event so much later than now; `None`, and the run ends, if that is not simulated.
+    /// The time of an NPU's event `delay` from now; `None`, and the run ends, if that is too long to be simulated.
     pub(super) fn after(&mut self, npu: u32, delay: u64) -> Option<u64> {
         let time = self.calendar.now().checked_add(delay).filter(|&time| time <= MAX_NS);
         if time.is_none() {
-            let problem = format!("NPU {npu}: something ends later than after 2^60 ns (36 years), the most that are simulated");
+            let problem = format!("NPU {npu}: an event is due after more than 2^60 ns (36 years), the longest time that is simulated");
             self.problem.get_or_insert(problem);
         }
         time

@@ -35,7 +35,7 @@ impl Clockwork<'_> {
         self.go_on(message);
     }
 
-    /// When a message is there that takes so long.
+    /// The arrival of a message that takes `delay`.
     fn time_of_message(&mut self, source: u32, bytes: u64, delay: Result<u64, String>) -> Option<u64> {
         match delay {
             Ok(delay) => self.after(source, delay),

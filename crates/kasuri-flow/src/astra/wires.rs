@@ -73,7 +73,7 @@ impl Wires {
     /// Without contention: how long a message takes from one NPU to another.
     ///
     /// # Errors
-    /// A time that is not simulated.
+    /// The time is too long to be simulated.
     pub(super) fn delay(&self, source: u32, destination: u32, bytes: u64) -> Result<u64, String> {
         let (mut from, mut to) = (source, destination);
         for dimension in &self.dimensions {
@@ -94,7 +94,7 @@ impl Wires {
     /// How long a message occupies a link, and when it is at the other end.
     ///
     /// # Errors
-    /// A time that is not simulated.
+    /// The time is too long to be simulated.
     pub(super) fn times(&mut self, bytes: u64) -> Result<(u64, u64), String> {
         if self.known.0 != bytes {
             let dimension = &self.dimensions[0];

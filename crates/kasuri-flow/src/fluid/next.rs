@@ -93,8 +93,8 @@ impl Fluid<'_> {
         }
     }
 
-    /// Cycles from the end of a transfer to the arrival of the last flit; less than 0 where the slowest channel is busy with that flit when
-    /// it has arrived.
+    /// Cycles from the end of a transfer to the arrival of the last flit; less than 0 if the last flit arrives while it still occupies the
+    /// slowest channel.
     pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], drawn: &Drawn) -> f32 {
         if !self.routes.with_latency {
             return 0.0;

@@ -38,7 +38,7 @@ impl Flight {
         matches!(self.load, Load::Parcel(_))
     }
 
-    /// Its class: those of the machine's parts follow those of the open traffic, of which there are `open`.
+    /// Its class: the machine's parts are numbered after the `open` classes of open traffic.
     pub(super) fn class(&self, open: usize) -> usize {
         match &self.load {
             Load::Parcel(parcel) => open + usize::from(parcel.part),

@@ -56,7 +56,7 @@ impl Counts {
         }
     }
 
-    /// A packet of a class has come to a router: it is foreign to the users who have nodes there if its own user has none.
+    /// Counts a packet of a class at a router: it is foreign to the users with nodes there if its own user has none.
     pub(super) fn passes(&mut self, scenario: &Scenario, class: usize, router: RouterId) {
         let Some(user) = scenario.users.as_ref().and_then(|users| users.of_class(class)) else { return };
         let mut owners = self.regions[router.index()];

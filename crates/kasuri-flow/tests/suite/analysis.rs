@@ -198,9 +198,9 @@ fn fat_trees_wait_for_credits_of_short_buffers() {
     }
 }
 
-/// Each packet pays for the channels of its own path, in their order. With buffers of 4 flits a channel of latency 3 has a credit loop of
-/// 1 + 2 (3 + 1) = 9 cycles, so that of 8 flits the second four follow 9 cycles behind the first four, 5 later than in a stream; a channel of
-/// latency 1 has one of 5: 1 later. Whoever has crossed a longer loop has the gap already.
+/// Each packet pays for the channels of its own path, in their order. With buffers of 4 flits a channel of latency 3 has a credit loop of 1
+/// + 2 (3 + 1) = 9 cycles, so of 8 flits the last four follow 9 cycles after the first four, 5 later than in a stream; a channel of latency
+/// 1 has a loop of 5: 1 later. A packet that has crossed a longer loop has the gap already.
 #[test]
 fn unlike_channels_are_exact_even_where_packets_stall() {
     let mut setup = Setup::new(("mesh", "dimensions = [4, 4]"), "dimension-order");
@@ -545,7 +545,7 @@ fn the_tail_passes_the_last_output_queued_router_too() {
     let packet =
         |channels: &[Link]| lone_packet_latency(&LonePacket { channels, flits: 16, router: &router, pipeline: &Pipeline::of_latency(7) });
     assert_eq!(packet(&[link(1), link(3), link(1)]), 65);
-    // Whatever channel is the slow one: 1 + 1 + 7, 1 + 1 + 7 and 1 + 1 cycles for the head, 45 for the others behind it.
+    // Whichever channel is slow: 1 + 1 + 7, 1 + 1 + 7 and 1 + 1 cycles for the head, 45 for the other flits.
     for periods in [[3, 1, 1], [1, 1, 3]] {
         assert_eq!(packet(&periods.map(link)), 20 + 45);
     }

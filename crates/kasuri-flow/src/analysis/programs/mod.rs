@@ -109,7 +109,7 @@ pub fn answer(job: Job<'_>) -> Result<Answer, String> {
     if let Err(problem) = whole_ns(latest) {
         let npu =
             sums.npus.iter().position(|npu| npu.finish_ns == latest).map_or("the busiest link".to_owned(), |npu| format!("NPU {npu}"));
-        return Err(format!("{npu}: what it has to do {problem}"));
+        return Err(format!("{npu}: its work {problem}"));
     }
     Ok(Answer { npus: sums.npus, collectives: study.occurring(), busiest, bound_ns })
 }
