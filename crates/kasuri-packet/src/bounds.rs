@@ -5,11 +5,12 @@
 //! tail_j = max(tail_(j-1), full_j) + last t_j, with tail_0 = (n - 1) mtu t_1. It is received at tail_H + Lat and acknowledged
 //! header (t_1 + … + t_H) + Lat later.
 //!
-//! **The bound** is the latest of: each packet of each flow alone, behind those that its host has sent before; all bytes that a host receives or
-//! sends, or that leave or enter a ToR or a pod over links between switches, at the rate of those links together, behind the first packet's way to
-//! them and before the last one's way from them. Packets may take any paths and overtake each other, so that the short last packet of a flow may
-//! be the first or the last on a link; where there is one path alone, a flow takes its time as above. Flows that start later are counted from
-//! their start, those that a trigger starts from the least time of the flows that tell it. No network without losses can be done sooner.
+//! **The bound** is the latest of: each packet of each flow alone, after those that its host has sent before; all bytes that a host
+//! receives or sends, or that leave or enter a ToR or a pod over links between switches, at the rate of those links together, after the
+//! first packet's path to them and before the last one's path from them. Packets may take any paths and overtake each other, so the short
+//! last packet of a flow may be the first or the last on a link; if there is only one path, a flow takes its time as above. Flows that
+//! start later count from their start, and flows that a trigger starts from the least time of the flows that set it off. No network without
+//! losses can be faster.
 
 use super::{Input, MAX_TIME, Options};
 use crate::flows::Triggers;
@@ -37,10 +38,10 @@ pub fn lone_flow(fabric: &Fabric, options: &Options, connection: &Connection) ->
     (received, received + u64::from(options.header) * sum + latency)
 }
 
-/// When a flow starts, is received and acknowledged, in picoseconds; absent where it never starts.
+/// When a flow starts, is received and acknowledged, in picoseconds; `None` if it never starts.
 pub type Times = Option<[u64; 3]>;
 
-/// Each flow as if it were alone with all its packets on one path, from the time when its triggers are told then.
+/// Each flow as if it were alone with all its packets on one path, and triggers were set off then.
 pub fn lone(input: &Input<'_>) -> Vec<Times> {
     started(input.matrix, &|connection| lone_flow(input.fabric, &input.options, connection))
 }
@@ -69,7 +70,7 @@ pub fn bound(input: &Input<'_>) -> Bound {
     Bound { all_ps: shared.fold(alone, u64::max), flows }
 }
 
-/// When each flow starts and ends if this is how long each takes until it is received and acknowledged.
+/// When each flow starts and ends if it `takes` these times until it is received and acknowledged.
 fn started(matrix: &Matrix, takes: &dyn Fn(&Connection) -> (u64, u64)) -> Vec<Times> {
     let mut times: Vec<Times> = vec![None; matrix.connections.len()];
     let mut triggers = Triggers::new(matrix);
@@ -104,7 +105,7 @@ struct FlowShape {
     last: u64,
     /// From the beginning of one packet to that of the next at the source's link, at least.
     gap: u64,
-    /// From the last byte's being received to the acknowledgement.
+    /// From the arrival of the last byte to the acknowledgement.
     acknowledged: u64,
 }
 
@@ -127,8 +128,8 @@ impl FlowShape {
     }
 }
 
-/// The least time until a flow is received and acknowledged: the latest of the last packet and of the full one before it, each by itself once its
-/// host has sent those before, and of its bytes on the links that it takes.
+/// The least time until a flow is received and acknowledged: the latest of the last packet and the full one before it, each alone once its
+/// host has sent those before, and of the flow's bytes on the links that it takes.
 pub(crate) fn least(fabric: &Fabric, options: &Options, connection: &Connection) -> (u64, u64) {
     if fabric.has_one_path(connection.source, connection.destination) {
         return lone_flow(fabric, options, connection);
@@ -164,7 +165,7 @@ struct Work {
     after: u64,
 }
 
-/// What a flow is to the parts that it shares with others.
+/// The work of a flow in the parts that it shares with others.
 fn work(fabric: &Fabric, options: &Options, connection: &Connection, start: u64) -> impl Iterator<Item = (Part, Work)> {
     let flow = FlowShape::new(fabric, options, connection);
     let height = flow.queues.len() / 2;
@@ -182,7 +183,7 @@ fn work(fabric: &Fabric, options: &Options, connection: &Connection, start: u64)
     })
 }
 
-/// Picoseconds of the links and switches before a queue of a path over so many tiers: up to the top switch, and down again.
+/// Picoseconds of the links and switches before a queue of a path over `height` tiers: up to the top switch, and down again.
 fn latency_before(fabric: &Fabric, height: usize, queue: usize) -> u64 {
     let tiers = &fabric.tiers;
     let up = tiers[..queue.min(height)].iter().map(|tier| tier.link_latency_ns + tier.switch_latency_ns);
@@ -209,7 +210,7 @@ pub(crate) fn rate(fabric: &Fabric, options: &Options, part: Part) -> f64 {
     quarters as f64 / 4.0 / picoseconds as f64
 }
 
-/// The links of a part in quarters, and the picoseconds that a whole one takes for a byte.
+/// The links of a part in quarters, and the picoseconds of a byte on a whole one.
 fn capacity(fabric: &Fabric, options: &Options, part: Part) -> (u64, u64) {
     match part {
         Part::Into(_) | Part::OutOf(_) => (4, fabric.tiers[0].picoseconds_per_byte()),
@@ -225,7 +226,7 @@ fn capacity(fabric: &Fabric, options: &Options, part: Part) -> (u64, u64) {
     }
 }
 
-/// When all work of a part is done at the earliest, in whole picoseconds: for each start, that of the flows that start then or later.
+/// The earliest time when all work of a part is done, in whole picoseconds: for each start, that of the flows that start then or later.
 fn done(mut work: Vec<Work>, (quarters, picoseconds): (u64, u64)) -> u64 {
     work.sort_unstable_by_key(|work| Reverse(work.from));
     let (mut bytes, mut after, mut latest) = (0, u64::MAX, 0);

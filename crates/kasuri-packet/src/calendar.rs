@@ -98,7 +98,7 @@ impl Calendar {
         }
     }
 
-    /// Takes back an event that is planned for this time; false if it is not.
+    /// Removes an event that is planned for this time; false if it is not.
     pub(crate) fn withdraw(&mut self, event: u32, time: u64) -> bool {
         if time == self.now
             && let Some(position) = self.at_once[self.at_once_position..].iter().position(|&other| other == event)
@@ -118,7 +118,7 @@ impl Calendar {
         }
     }
 
-    /// Takes an event out of the list of a bucket; false if it is not there.
+    /// Removes an event from the list of a bucket; false if it is not there.
     fn unlink(&mut self, event: u32, bucket: u64) -> bool {
         let index = bucket as usize & (self.buckets.len() - 1);
         let (word, bit) = (index / 64, 1 << (index % 64));
@@ -144,7 +144,7 @@ impl Calendar {
         true
     }
 
-    /// All planned events with their times, in no particular order. Stops after as many as there are events: a broken list has no end.
+    /// All planned events with their times, in any order. A broken list, which may have no end, is followed up to a limit.
     pub(crate) fn planned(&self) -> Vec<(u32, u64)> {
         let mut all: Vec<(u32, u64)> = self.today[self.position..].iter().map(|&(time, event)| (event, time)).collect();
         all.extend(self.at_once[self.at_once_position..].iter().map(|&event| (event, self.now)));
@@ -312,7 +312,7 @@ mod tests {
                         let time = calendar.now() + delay(drawn);
                         calendar.plan(event, time);
                         planned.push((time, number, event));
-                        // Every third time an event is taken back, and perhaps planned once more.
+                        // Every third time an event is removed, and perhaps planned once more.
                         if number.is_multiple_of(3) {
                             let (time, number, event) = planned.swap_remove(withdrawn[number].index(planned.len()));
                             prop_assert!(calendar.withdraw(event, time) && !calendar.withdraw(event, time));

@@ -106,8 +106,8 @@ pub fn share(input: &Input<'_>) -> Result<Vec<FlowTimes>, String> {
     }
 }
 
-/// Fluid is ahead of packets where several flows share a link behind slow ones, which the first packet of each must pass first: the last flow ends
-/// no sooner than any network could be done.
+/// Fluid is faster than packets if several flows share a link after slow ones, which the first packet of each must cross first. So the last
+/// flow ends no sooner than the bound of all.
 fn keep_bound(input: &Input<'_>, times: &mut [FlowTimes]) {
     let least = bound(input).all_ps;
     if let Some(last) = times.iter_mut().max_by_key(|times| times.finished)

@@ -27,7 +27,7 @@ fn fat_tree(bundle: u32, top: u32, latencies: [u64; 4]) -> Fabric {
     Fabric { hosts: 16, pod_hosts: 4, tiers }
 }
 
-/// Four leaves of four hosts and four spines, whose links have another rate than those of hosts.
+/// Four leaves of four hosts and four spines; links between switches have a rate of their own.
 fn uneven_leaf_spine(top: u32, latencies: [u64; 4]) -> Fabric {
     let tier = |rate_gbps: u32, level: usize, down: u32, up: u32| Tier {
         rate_gbps,
@@ -234,14 +234,14 @@ proptest! {
         prop_assert!(late == 0 || !has_one && late <= u64::from(header) * slowest, "{late}");
     }
 
-    /// No engine is done before the bound, and no flow before its own least time, in fabrics of two and three tiers whose links differ in rate
-    /// and latency, by any way of spraying, whatever the size of the last packet, with interfaces of their own rate, slow links and triggers.
+    /// No engine is done before the bound, and no flow before its own least time: in fabrics of two and three tiers with links of different
+    /// rates and latencies, by any way of spraying, with last packets of any size, interfaces of their own rate, slow links and triggers.
     #[test]
     fn no_engine_is_done_before_the_bound(
         pairs in prop::collection::vec((0..16_u32, 1..16_u32, 1..20_000_u64, 0..9_000_000_u64), 1..12),
         (hot, tiers, top) in (any::<bool>(), 2..4_usize, prop::sample::select(vec![25_u32, 100, 400])),
         (mtu, interface) in (prop::sample::select(vec![300_u16, 1500, 4150]), prop::option::of(20_000..200_000_u32)),
-        (bundle, slow_links, told) in (1..3_u32, 0..3_u32, any::<bool>()),
+        (bundle, slow_links, is_triggered) in (1..3_u32, 0..3_u32, any::<bool>()),
         latencies in prop::array::uniform4(0..2000_u64),
         spray in any_spray(),
         (paths, seed) in (0..7_u32, 0..100_u64),
@@ -252,7 +252,7 @@ proptest! {
             Connection { id, begin: Begin::At(start), ..flow(source, destination, bytes) }
         }).collect();
         let mut triggers = Vec::new();
-        if told && connections.len() > 1 {
+        if is_triggered && connections.len() > 1 {
             connections[0].tells = Some(0);
             connections[1].begin = Begin::Trigger(0);
             triggers.push(Trigger { id: 1, kind: TriggerKind::Oneshot, flows: vec![1] });

@@ -74,7 +74,7 @@ impl<'a> Run<'a> {
         tails.push_back(Tail { seen, place, source: packet.source, serial: packet.serial });
     }
 
-    /// Takes packets off a channel, `from` a place in their order on, with the event of the first of them if it was planned.
+    /// Removes the packets of a channel from place `from` on, with the event of the first one if that is among them.
     fn clear_link(&mut self, channel: u32, from: usize) -> Vec<u32> {
         let link = &mut self.ports[channel as usize].link;
         let first = link.front().copied().filter(|_| from == 0);
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
             let packet = self.packets.get(tail.place);
             (packet.source, packet.serial) == (tail.source, tail.serial)
         });
-        // Packets whose tails have come to the end may still wait there for the router: they were sent before the others.
+        // Packets with tails at the end may still wait there for the router: they were sent before the others.
         let stored = port.link.iter().take_while(|(_, place)| cut.iter().all(|tail| tail.place != *place)).count();
         let waiting: Vec<u32> = port.queue.drain(..).collect();
         let (router, queued) = (port.router, std::mem::take(&mut port.queued));

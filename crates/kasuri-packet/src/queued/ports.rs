@@ -17,7 +17,7 @@ pub(super) enum End {
 pub(super) struct Tail {
     /// The cycle in which it comes to the end.
     pub(super) seen: u64,
-    /// Where the packet is kept. Its head may meanwhile have been lost; another packet, or the same sent again, may have the place then, under
+    /// Where the packet is kept. If its head has been lost meanwhile, another packet, or the same one sent again, may have the place under
     /// another number.
     pub(super) place: u32,
     pub(super) source: u32,
@@ -43,7 +43,7 @@ pub(super) struct Port {
     pub(super) sent_from: u32,
     /// Packets under way with the cycles in which they join the next queue, or have arrived.
     pub(super) link: VecDeque<(u64, u32)>,
-    /// Where channels may fail: packets whose tails have not come to the end.
+    /// If channels may fail: tails that have not come to the end.
     pub(super) tails: VecDeque<Tail>,
     pub(super) is_dead: bool,
     /// Flits that the router at the end holds of packets that have come by this channel.

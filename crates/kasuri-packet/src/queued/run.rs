@@ -322,7 +322,7 @@ impl<'a> Run<'a> {
         let now = self.calendar.now();
         let port = &mut self.ports[channel as usize];
         if !port.sends || port.free_at != now {
-            return Err(self.unbalanced(format!("channel {channel} ends a packet that it does not end now")));
+            return Err(self.unbalanced(format!("channel {channel} ends a packet at the wrong time")));
         }
         port.sends = false;
         let (from, flits) = (port.sent_from, port.sent_flits);
@@ -354,7 +354,7 @@ impl<'a> Run<'a> {
         let port = &mut self.ports[channel as usize];
         let end = port.end;
         let Some((_, packet)) = port.link.pop_front().filter(|&(due, _)| due == now) else {
-            return Err(self.unbalanced(format!("channel {channel} delivers a packet that does not arrive now")));
+            return Err(self.unbalanced(format!("channel {channel} delivers a packet at the wrong time")));
         };
         match end {
             End::Terminal(_) => self.arrive(packet),
@@ -632,7 +632,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Each channel that sends, each with packets on it and each terminal that is to wake has one event, at its time, and there are no others.
+    /// Each channel that sends, each with packets on it and each terminal that is to wake has exactly one event, at its time, and there are
+    /// no others.
     fn check_events(&self) -> Result<(), EngineError> {
         let ports = self.ports.len() as u32;
         let expected = |(channel, port): (u32, &Port)| {
@@ -651,7 +652,7 @@ impl<'a> Run<'a> {
         let wrong =
             planned.iter().zip(&expected).position(|(planned, expected)| planned != expected).unwrap_or(planned.len().min(expected.len()));
         let (planned, expected) = (planned.get(wrong), expected.get(wrong));
-        Err(self.unbalanced(format!("event {planned:?} is planned where {expected:?} is to come (number, cycle)")))
+        Err(self.unbalanced(format!("event {planned:?} is planned instead of {expected:?} (number, cycle)")))
     }
 
     fn unbalanced(&self, what: String) -> EngineError {

@@ -43,7 +43,7 @@ impl Terminals {
         }
     }
 
-    /// The terminals that are looked at anyway, with the cycles in which they are.
+    /// The terminals that are to wake, with the cycles.
     pub(super) fn wake_times(&self) -> impl Iterator<Item = (u32, u64)> {
         (0..).zip(self.awaited.iter().copied()).filter(|&(_, time)| time < u64::MAX)
     }
