@@ -15,10 +15,10 @@ pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
 /// that are woken one after the other take longer to begin than a short window takes.
 pub(crate) const POLITE_LOOKS: u32 = if cfg!(miri) { 1 } else { 400 };
 
-/// A core that is offered and nobody wants comes back sooner than this; who takes it keeps it for longer.
+/// A core that no other thread wants comes back sooner than this; a thread that takes it keeps it for longer.
 const COMES_BACK: Duration = Duration::from_micros(200);
 
-/// Lets others have the core of this thread. Has it come back at once?
+/// Yields the core of this thread. Has it come back at once?
 pub(crate) fn offer_core() -> bool {
     let offered = Stopwatch::start();
     thread::yield_now();

@@ -4,8 +4,8 @@
 //! whenever the system has nothing else to do on their cores, then asleep. A task is over when all have done their part, so what they are
 //! lent lives long enough, and only one of them touches a part.
 //!
-//! On a machine that has more to do than cores a thread that is woken comes some milliseconds later, thousands of times a second too late. Where
-//! the leader finds that it waits for far longer than it works, it does all parts itself for a while, and the others stay asleep.
+//! On an overloaded machine a woken thread starts some milliseconds late: too late for thousands of tasks a second. A leader that waits for
+//! far longer than it works does all parts itself for a while, and the others stay asleep.
 
 use crate::sync::{
     AtomicBool, AtomicU32, Duration, LOOKS, Mutex, Ordering, POLITE_LOOKS, Stopwatch, Thread, UnsafeCell, offer_core, spin_loop, thread,
@@ -38,7 +38,7 @@ impl Gate {
         self.look(LOOKS, &is_open, spin_loop).unwrap_or_else(|| self.wait_long(is_open))
     }
 
-    /// Looks so many times, with a pause after each look.
+    /// Polls at most `looks` times, with a pause after each.
     fn look(&self, looks: u32, is_open: impl Fn(u32) -> bool, mut pause: impl FnMut()) -> Option<u32> {
         for _ in 0..looks {
             let number = self.number.load(Ordering::Acquire);
@@ -50,8 +50,8 @@ impl Gate {
         None
     }
 
-    /// Waits without the core: others may have it between looks. If they want it, this thread goes to sleep: a core that was taken comes back
-    /// after a slice of time only.
+    /// Polls while it offers the core to others. If another thread takes the core, this one sleeps: the core would come back only after a
+    /// time slice.
     #[cold]
     fn wait_long(&self, is_open: impl Fn(u32) -> bool) -> u32 {
         for _ in 0..POLITE_LOOKS {
@@ -134,24 +134,24 @@ pub(crate) struct Team<'s> {
     crowding: Crowding,
 }
 
-/// Whether followers come when they are called, as the leader finds it.
+/// Whether followers start in time, as the leader sees it.
 #[derive(Default)]
 struct Crowding {
-    /// Did the leader wait for long after the last task? Then it notes how long its own part of the next one takes.
+    /// Did the leader wait for long after the last task? Then it measures its own part of the next one.
     was_late: bool,
-    /// The times of the last wait for which the leader goes on alone; 0 if followers have come since.
+    /// The leader works alone for this multiple of its last wait; 0 if followers have been in time since.
     factor: u32,
-    /// Since when, and for how long, the leader does all parts itself.
+    /// Since when, and for how long, the leader works alone.
     alone: Option<(Stopwatch, Duration)>,
 }
 
-/// A wait that is worth a look.
+/// Shorter waits do not count.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Parts of work differ in size: a wait of less than so many times the leader's own part says nothing.
+/// Parts differ in size: a wait below this multiple of the leader's own part is not a delay.
 const TIMES_OF_PART: u32 = 4;
 
-/// Times of a wait in vain for which the leader then goes on alone, at first and at most: twice as many each time that followers are late again.
+/// The leader works alone for this multiple of a wait, at first and at most; the multiple doubles each time that followers are late again.
 const ALONE_FACTORS: [u32; 2] = [4, 64];
 
 impl Crowding {
@@ -160,7 +160,7 @@ impl Crowding {
         self.alone.is_some()
     }
 
-    /// The leader has waited for so long, after its own part took so long, if that was noted.
+    /// The leader has waited for `waited` after its own part took `own`, if that was measured.
     fn note(&mut self, own: Option<Duration>, waited: Duration) {
         self.was_late = waited >= LATE;
         if !self.was_late {
@@ -306,7 +306,7 @@ mod tests {
     /// Few where an interpreter looks at each step.
     const ROUNDS: u64 = if cfg!(miri) { 4 } else { 300 };
 
-    /// By the same, or by the leader where the machine has other things to do.
+    /// By the same thread, or by the leader if the machine is overloaded.
     #[test]
     fn every_part_is_done_once_in_each_task_and_always_by_the_same_thread() {
         let leader = thread::current().id();
@@ -344,10 +344,10 @@ mod tests {
         });
     }
 
-    /// A leader that waits for far longer than it works goes on alone for some times of that wait, for longer each time, and gives followers
-    /// a new chance then. Parts of work that differ in size are no reason, nor is a wait of less than a millisecond.
+    /// A leader that waits for far longer than it works does all parts alone for a multiple of that wait, doubled each time, and then gives
+    /// followers another chance. Parts of different size are not a reason, and neither is a wait below a millisecond.
     #[test]
-    fn a_leader_that_waits_in_vain_goes_on_alone() {
+    fn a_leader_with_late_followers_works_alone() {
         let milliseconds = Duration::from_millis;
         let alone = |crowding: &Crowding| crowding.alone.as_ref().map(|(_, time)| *time);
         let mut crowding = Crowding::default();
@@ -366,7 +366,7 @@ mod tests {
         assert!(!crowding.is_alone() && crowding.alone.is_none());
     }
 
-    /// While it is alone the leader does every part of a task.
+    /// A leader that works alone does every part of a task.
     #[test]
     fn a_leader_alone_does_all_parts() {
         with_team(&Threads::new(3), |team| {

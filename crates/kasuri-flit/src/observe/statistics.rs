@@ -83,11 +83,11 @@ pub(crate) struct Balance {
     pub(crate) flits_in_flight: i64,
 }
 
-/// All counters of a tile. Many fields, because each counts another thing that a row shows.
+/// All counters of a tile: a field for each quantity of a row.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
-    /// Are flits counted as delivered with the tail of their packet? They are where links fail during the run: until then nobody knows whether a
-    /// packet arrives as a whole, and a count that was taken back later would depend on what ended in between.
+    /// Are flits counted as delivered with the tail of their packet? They are if links fail during the run: only then is it known that the
+    /// packet has arrived whole, and a count that is corrected later would depend on where intervals end.
     pub(crate) counts_whole_packets: bool,
     pub(crate) packet_latency: Counter,
     pub(crate) network_latency: Counter,
