@@ -290,8 +290,7 @@ pub struct Interval {
     pub arrived: Totals,
     /// Within the interval: flits that entered the network, all terminals.
     pub injected_flits: u64,
-    /// Within the interval: flits delivered, all terminals. Where links fail during the run, those of packets whose tails have come and that
-    /// are whole.
+    /// Within the interval: flits delivered, all terminals. If links fail during the run, only those of packets that have arrived whole.
     pub accepted_flits: u64,
     /// Since the statistics were last thrown away: packets that the present phase counts.
     pub counted: Totals,
@@ -385,11 +384,11 @@ impl Distribution {
         None
     }
 }
+
 /// Rounds cycles down to a whole number. A sum of fractions that misses a whole number only by rounding errors counts as that number.
 pub fn whole_cycles(cycles: f64) -> f64 {
     (cycles * (1.0 + 1e-12)).floor()
 }
-
 
 /// The answer of a run. [`Outcome::new`] begins one.
 #[derive(Clone, Debug, PartialEq)]

@@ -702,8 +702,8 @@ impl RouterParameters {
                 wrong("needs architecture = \"input-queued\": a ring is one buffer after the other, not one for each output")
             }
             () if self.vc_release == VcRelease::TailCredit => wrong(
-                "conflicts with vc_release = \"tail-credit\": a virtual channel that is free only when all its credits are back holds one packet at \
-                 a time, so that no room for a second one ever lets a ring move on; set vc_release = \"tail\"",
+                "conflicts with vc_release = \"tail-credit\": a virtual channel is then free only when all its credits are back, so it holds \
+                 one packet at a time and a full ring cannot move; set vc_release = \"tail\"",
             ),
             () if self.predicts() => {
                 wrong("conflicts with predictor: a hit enters the next buffer before the room in it is known; keep one")

@@ -116,7 +116,7 @@ impl Report {
         let mut text = match &self.verdict {
             Verdict::Acyclic if self.never_blocks => format!("no deadlock: no packet waits for room in a queue ({size})"),
             Verdict::Acyclic if !sample.is_empty() => {
-                let rings = if self.bubbles { " beside rings, where packets that enter leave room for another," } else { "" };
+                let rings = if self.bubbles { " outside rings, where packets that enter leave room for another," } else { "" };
                 format!("no cycle found{rings} in a sample, {sample} ({size}); this is not a proof")
             }
             Verdict::Acyclic if self.bubbles => {

@@ -111,7 +111,7 @@ impl Network {
         self
     }
 
-    /// The network without what is down of another one with the same channels between routers, of which the first is `first` there.
+    /// Takes down what is down in another network with the same channels between routers; `first` is the first of these there.
     pub(super) fn with_damage_of(self, damage: &Damage, first: u32) -> Self {
         let here = 2 * self.terminal_count();
         let cable = |channel: &ChannelId| Cable { first: ChannelId(channel.0 - first + here), back: None };

@@ -143,7 +143,7 @@ pub struct Network {
     names: EndNames,
     tables: Option<Arc<ForwardingTables>>,
     damage: Option<Arc<Damage>>,
-    /// Of a network by ports: the network whose terminals' ports its terminals are.
+    /// Of a network by ports: the network of the terminals that own these ports.
     owners: Option<Arc<Network>>,
 }
 
@@ -655,7 +655,7 @@ impl NetworkBuilder {
         builder
     }
 
-    /// Takes the routers' names and labels of a network of as many routers, and those attributes of which `is_taken` says yes.
+    /// Takes the routers' names and labels from a network with the same number of routers, and the attributes for which `is_taken` is true.
     pub(crate) fn copy_labels_of(&mut self, network: &Network, is_taken: impl Fn(&str) -> bool) {
         let labels = network.labels();
         for name in labels.router_names() {

@@ -14,8 +14,8 @@ pub(crate) const OF_PLANE: &str = "plane.";
 
 impl Network {
     /// The network whose terminals are the ports of the terminals of this one: those of terminal 0 first, each terminal's in the order of its
-    /// homes, named by terminal and port (`3.1`). Routers, their ports and the channels between them stay what they are, with what is down of
-    /// them; attributes that go by numbers of terminals are left out.
+    /// homes, named by terminal and port (`3.1`). Routers, their ports and the channels between them stay the same, failed ones included;
+    /// attributes by terminal number are left out.
     pub fn by_terminal_ports(self: &Arc<Self>) -> Self {
         let mut builder = NetworkBuilder::with_routers_of(self);
         let mut names = Vec::new();
@@ -37,15 +37,15 @@ impl Network {
         Self { owners: Some(Arc::clone(self)), ..network }
     }
 
-    /// The same network as one by ports: `of` says whose the ports are.
+    /// This network as a network by the ports of the terminals that `of` describes.
     ///
     /// # Errors
-    /// The terminals of `of` have together more or fewer ports than this network has terminals, one has none, or its ports differ in speed.
+    /// The ports of `of` are more or fewer than the terminals of this network, a terminal has none, or its ports differ in speed.
     pub fn as_ports_of(self, of: PortOwners) -> Result<Self, NetworkError> {
         let wrong = |problem: String| Err(NetworkError::parameter("of_terminals", problem));
         let total: u64 = of.ports.iter().map(|&ports| u64::from(ports)).sum();
         if total != u64::from(self.terminal_count()) || of.ports.contains(&0) {
-            return wrong(format!("has {total} ports, at least 1 of each terminal; there are {}", self.terminal_count()));
+            return wrong(format!("has {total} ports; expected {}, and at least 1 of each terminal", self.terminal_count()));
         }
         let mut builder = NetworkBuilder::with_routers_of(&self);
         let mut first = 0;
@@ -60,7 +60,7 @@ impl Network {
                 }
                 if self.link(self.injection_channel(port)) != link || self.ejection_port(port) != (router, at) {
                     return wrong(format!(
-                        "port {} of terminal {terminal} is of another speed than its first, or of two places",
+                        "port {} of terminal {terminal} differs in speed from the first one, or has its ejection at another place",
                         port.0 - first
                     ));
                 }
@@ -73,7 +73,7 @@ impl Network {
         Ok(Self { owners: Some(Arc::new(builder.finish()?)), ..self })
     }
 
-    /// What [`Self::as_ports_of`] needs to make the same network by ports again, if this is one.
+    /// The argument with which [`Self::as_ports_of`] makes this network by ports again, if it is one.
     pub fn port_owners(&self) -> Option<PortOwners> {
         let owners = self.owners.as_deref()?;
         let labels = owners.labels();
@@ -85,13 +85,13 @@ impl Network {
         })
     }
 
-    /// The network whose terminals' ports the terminals of this one are, if it is one [by ports](Self::by_terminal_ports).
+    /// The network of the terminals that own the ports, if this one is [by ports](Self::by_terminal_ports).
     pub fn owners(&self) -> Option<&Arc<Self>> {
         self.owners.as_ref()
     }
 }
 
-/// What terminals with several ports are, beside what their ports tell.
+/// Terminals with several ports: what a network by their ports does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortOwners {
     /// The number of ports of each terminal.

@@ -1,4 +1,4 @@
-//! Equal-cost multipath: each router divides what goes to a destination among all its links that lie on a path of least cost.
+//! Equal-cost multipath: each router divides the traffic to a destination among all its links on a path of least cost.
 
 use super::shortest::{Classes, HopClasses, Metric, PathCosts, Progress, no_path};
 use super::table::{Arcs, BlockTable, BlockTableBuilder, Destinations, Edge, edges};

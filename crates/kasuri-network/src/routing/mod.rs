@@ -146,7 +146,7 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// The key by which packets of one message come to take different paths, of a routing that spreads them.
+    /// The key that makes packets of one message take different paths, for a routing that spreads them.
     fn spreading_key(&self) -> &'static str {
         "routing.algorithm"
     }

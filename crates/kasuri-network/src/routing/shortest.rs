@@ -21,16 +21,16 @@ pub enum Metric {
     Latency,
 }
 
-/// The router label that gives the number of the node to whose inner network a router belongs: channels between two routers of one node
-/// are inside it. Routers that belong to no node have [`NO_NODE`].
+/// The router label with the number of the node that contains the router: channels between two routers of one node are inside it. Routers
+/// outside all nodes have [`NO_NODE`].
 pub const NODE_LABEL: &str = "node";
 
 /// The label [`NODE_LABEL`] of a router outside all nodes.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// What the channels of paths cost: three sums in one number, of which the first counts most.
+/// Costs of channels: sums in the bits of one number, the most important ones first.
 ///
-/// By latency: the latency (40 bits), the hops (24). Otherwise: the channels between groups (16 bits), the hops (24), the channels outside nodes (24).
+/// By latency: latency (40 bits), hops (24). Otherwise: channels between groups (16), hops (24), channels outside nodes (24).
 pub(super) struct PathCosts<'a> {
     network: &'a Network,
     metric: Metric,

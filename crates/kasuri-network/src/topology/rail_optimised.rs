@@ -126,7 +126,7 @@ impl Topology for RailOptimised {
     }
 }
 
-/// The label `node` of routers of which the first are GPUs, those of a node one after the other, the next the switches in nodes.
+/// The label `node` of routers that are numbered in this order: GPUs by node, the switches of nodes, all others.
 pub(super) fn nodes_of_routers(terminals: u32, gpus: u32, routers: usize) -> Vec<u32> {
     let mut nodes: Vec<u32> = (0..terminals).map(|gpu| gpu / gpus).chain(0..terminals / gpus).collect();
     nodes.resize(routers, NO_NODE);

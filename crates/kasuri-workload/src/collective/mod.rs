@@ -65,7 +65,7 @@ pub trait Collective: Debug + Send + Sync {
         None
     }
 
-    /// Does each rank send each of its blocks to the rank that it is meant for, in a message of its own?
+    /// Does each rank send each of its blocks in a message of its own straight to the destination?
     fn is_direct(&self) -> bool {
         false
     }

@@ -162,7 +162,7 @@ impl System {
     /// How long it takes to reduce so many bytes, in whole nanoseconds: two reads and a write.
     ///
     /// # Errors
-    /// The file does not say how fast the memory is; a time that is not simulated.
+    /// The file has no memory bandwidth, or the time is too long to be simulated.
     pub fn reduction_ns(&self, bytes: u64) -> Result<u64, String> {
         let missing = || "local-mem-bw is missing in the system file, but a collective has to reduce".to_owned();
         let bandwidth = self.memory_gb_s.ok_or_else(missing)?;

@@ -23,7 +23,8 @@ pub struct LayerTable {
 }
 
 impl LayerTable {
-    /// What of the table and of a system is not modelled on so many NPUs, in words. The table has times, so the system's roofline is switched off.
+    /// Parts of the table and of a system that are not modelled on `npus` NPUs, in words. Switches off the system's roofline, since the
+    /// table has times.
     pub fn leave_out(&self, system: &mut System, npus: u32) -> Vec<String> {
         let words = self.ignored.iter().map(|word| format!("`{word}` of the table's header"));
         let roofline =

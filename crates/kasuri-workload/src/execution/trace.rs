@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-/// The longest time that is simulated, in nanoseconds: some 36 years. What is longer is refused.
+/// The longest time that is simulated, in nanoseconds: about 36 years. Longer ones are refused.
 pub const MAX_NS: u64 = 1 << 60;
 
-/// A time in whole nanoseconds, cut off.
+/// A time truncated to whole nanoseconds.
 ///
 /// # Errors
-/// It is above [`MAX_NS`], or none at all.
+/// It is above [`MAX_NS`], negative or not a number.
 pub fn whole_ns(ns: f64) -> Result<u64, String> {
     if (0.0..=MAX_NS as f64).contains(&ns) {
         Ok(ns as u64)

@@ -42,8 +42,8 @@ impl Traces {
         Job { cluster, system, groups, traces, algorithms, queues: *queues }
     }
 
-    /// What the files say that is not modelled: each attribute with the number of nodes that have it, each key of the system file, what
-    /// communicator groups do otherwise than the system file says (by ASTRA-sim's rules, or by those of Kasuri).
+    /// Parts of the files that are not modelled: each attribute with the number of its nodes, each ignored key of the system file, and
+    /// communicator groups that do not follow the system file (by ASTRA-sim's rules, or by those of Kasuri).
     pub fn unmodelled(&self, is_astra_sim: bool) -> Vec<String> {
         let mut nodes: BTreeMap<&str, u64> = BTreeMap::new();
         for (attribute, count) in self.traces.iter().flat_map(|trace| &trace.unmodelled) {

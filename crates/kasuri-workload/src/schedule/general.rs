@@ -58,7 +58,7 @@ struct Messages {
     channels: Vec<u32>,
     /// By channel, how many messages it carries.
     loads: Vec<u32>,
-    /// By channel, the cycles that a flit takes.
+    /// By channel, its period.
     periods: Vec<u32>,
 }
 
@@ -104,8 +104,8 @@ impl Messages {
         (destination + self.ranks - source - 1) % self.ranks
     }
 
-    /// All messages: those over slow channels first, so that these share few phases, which take long for them alone; of them those over
-    /// busy channels, because they have the fewest phases to choose from; else by shifts.
+    /// All messages: those over slow channels first, so that few phases are long; then those over busy channels, because they have the
+    /// fewest phases to choose from; then by shifts.
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.ranks * self.ranks).filter(|&message| !self.path(message).is_empty()).collect();
         let load = |message: u32| self.path(message).iter().map(|&channel| self.loads[channel as usize]).max();

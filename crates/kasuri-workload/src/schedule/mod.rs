@@ -173,9 +173,9 @@ impl Counted {
     }
 }
 
-/// The fastest schedule that is known for a job: the one that is made for the network, and where that is slower than what nothing can beat or
-/// cannot be made, the one that a search finds, unless the job has more than `searched` terminals. The search takes some ten seconds for
-/// 1024 of them, and grows faster than they.
+/// The fastest schedule that is known for a job: the one that is made for the network or, if there is none or it is slower than the lower
+/// bound, the one that a search finds, unless the job has more than `searched` terminals. The search takes some ten seconds for 1024
+/// terminals, and its time grows faster than their number.
 ///
 /// # Errors
 /// As [`Counted::of`].

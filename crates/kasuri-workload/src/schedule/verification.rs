@@ -13,13 +13,13 @@ pub struct Verification {
     pub terminals: u32,
     /// By phase, the most messages that share a channel, injection and ejection channels included.
     pub loads: Vec<u32>,
-    /// By phase, transmissions on the channel that takes longest, one on a channel of period p counted p times.
+    /// By phase, the time of the channel that takes longest; a message on a channel of period p counts p.
     pub times: Vec<u64>,
     /// The most messages that share a channel between routers in all phases together.
     pub all_pairs_load: u32,
-    /// Transmissions on the channel between routers that takes longest for all phases together, counted like [`Self::times`].
+    /// The time of all phases together on the channel between routers that takes longest, counted like [`Self::times`].
     pub all_pairs_time: u64,
-    /// The N - 1 messages of the terminal whose channel is slowest, counted like [`Self::times`].
+    /// The time of the N - 1 messages of the terminal with the slowest channel, counted like [`Self::times`].
     pub terminal_time: u64,
     /// Channels on the longest path of a message, injection and ejection channels included.
     pub longest_path: u32,
@@ -59,8 +59,8 @@ impl Verification {
         self.times.iter().sum()
     }
 
-    /// What no schedule with this routing can be faster than, counted like [`Self::time`]: each terminal sends N - 1 messages, and the
-    /// channel between routers that takes longest carries its own of all pairs.
+    /// The least [`Self::time`] of any schedule with this routing: each terminal sends N - 1 messages, and the channel between routers that
+    /// takes longest carries all of its messages.
     pub fn lower_bound(&self) -> u64 {
         self.all_pairs_time.max(self.terminal_time)
     }

@@ -27,8 +27,8 @@ impl PortWorkload {
         Self { workload, ports, choice, packet_flits, ranks }
     }
 
-    /// The way of a message that has network interfaces: from the port of the sender's number to that of the receiver's, or where these are not
-    /// joined to any that is. `None` if it has no interfaces, or nothing is joined to the sender's any more: then it is dealt out as others are.
+    /// The way of a message with network interfaces: from the sender's port of that number to the receiver's, or to any port that is joined
+    /// to the sender's. `None` if it has no interfaces or its sender's port is cut off: then it is dealt out like others.
     fn way_of(&self, message: &Message, all: &mut Vec<Way>) -> Option<Way> {
         let (from, to) = self.workload.interfaces_of(message.token)?;
         let from = self.ports.ports_of(message.source).nth(from as usize)?;
@@ -350,7 +350,8 @@ mod tests {
         assert_eq!(dealt(), [(1, 3, 21), (0, 2, 16)]);
     }
 
-    /// A program that names interfaces sends by the port of that number alone, however others choose, and one that names none is dealt out.
+    /// A program that names interfaces sends by the ports of these numbers, whatever the choice for others; one that names none is dealt
+    /// out.
     #[test]
     fn interfaces_are_ports() {
         use crate::units::Units;
@@ -367,14 +368,14 @@ mod tests {
         };
         for choice in [PortChoice::ByPacket, PortChoice::ByMessage, PortChoice::ByDestination] {
             let by_port = |program: &Arc<dyn Workload>| PortWorkload::new(Arc::clone(program), ports(3, 2), choice, 8);
-            // Ports of terminal 0 are 0, 1, 2, those of terminal 1 are 3, 4, 5; planes join those of one number only.
+            // Ports of terminal 0 are 0, 1, 2, those of terminal 1 are 3, 4, 5; planes join ports of the same number.
             let named = by_port(&with(&[(1, 1), (4, 1), (2, 2), (5, 0)]));
             let mut found: Vec<_> = sent(&named, |_| 0).iter().map(|piece| (piece.source.0, piece.destination.0, piece.flits)).collect();
             found.sort_unstable();
             assert_eq!(found, [(0, 3, 40), (1, 4, 40), (2, 5, 40)], "{choice:?}");
-            let mut told = Vec::new();
-            named.each_message(&mut |message| told.push((message.source.0, message.destination.0, message.flits)));
-            assert_eq!((told, named.messages(), named.longest_message()), (found, 3, 40), "{choice:?}");
+            let mut planned = Vec::new();
+            named.each_message(&mut |message| planned.push((message.source.0, message.destination.0, message.flits)));
+            assert_eq!((planned, named.messages(), named.longest_message()), (found, 3, 40), "{choice:?}");
             let plain = by_port(&with(&[]));
             assert_eq!(plain.messages(), if choice == PortChoice::ByPacket { 9 } else { 3 });
         }

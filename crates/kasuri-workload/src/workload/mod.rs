@@ -44,7 +44,7 @@ pub trait Workload: Debug + Send + Sync {
         0
     }
 
-    /// The network interfaces that send and receive a message, where the workload says so: the numbers of ports of its terminals.
+    /// The network interfaces that send and receive a message, as port numbers of its terminals, if the workload names them.
     fn interfaces_of(&self, _message: Token) -> Option<(u32, u32)> {
         None
     }
@@ -113,12 +113,12 @@ pub struct Collective<'a> {
     pub message_flits: u32,
     /// How often it is run.
     pub times: u32,
-    /// Is each block a message of its own, from the rank that has it to the rank that it is meant for?
+    /// Is each block a message of its own, sent straight to its destination?
     pub is_direct: bool,
 }
 
 impl Collective<'_> {
-    /// Is it an all-to-all of which each ordered pair of ranks has exactly one message, each time that it is run?
+    /// Is it an all-to-all with exactly one message of each ordered pair of ranks, each time?
     pub fn is_one_message_a_pair(&self, messages: u64) -> bool {
         let ranks = self.terminals.len() as u64;
         let pairs = ranks * ranks.saturating_sub(1) * u64::from(self.times);

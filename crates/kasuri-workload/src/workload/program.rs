@@ -24,7 +24,7 @@ pub struct Description {
     pub operations: Vec<Operation>,
     /// What waits for what, within a rank.
     pub dependencies: Vec<Dependency>,
-    /// By position of a send or receive its network interface, where that is not 0.
+    /// The network interface of a send or receive, by its position; 0 if absent.
     pub interfaces: BTreeMap<u32, u32>,
 }
 
@@ -122,7 +122,7 @@ pub struct Program {
     processors: Vec<TerminalId>,
     messages: u64,
     longest: u32,
-    /// By position of an operation its network interface; those that are not there have interface 0.
+    /// The network interface of an operation, by its position; 0 if absent.
     interfaces: BTreeMap<u32, u32>,
 }
 
@@ -209,7 +209,7 @@ impl Description {
         if line > 0 { format!("{words} (line {line})") } else { words }
     }
 
-    /// Refuses a send or receive on an interface that its rank's terminal does not have: `ports` counts those of the terminal of a rank.
+    /// Refuses a send or receive on an interface that the terminal of its rank lacks: `ports` counts those of the terminal of a rank.
     ///
     /// # Errors
     /// The first of them, with its line.
@@ -766,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_that_a_terminal_has_not_are_refused() {
+    fn interfaces_that_a_terminal_lacks_are_refused() {
         let send = Operation { rank: 0, cpu: 0, kind: Kind::Send { to: 1, bytes: 8, tag: 7 }, line: 4 };
         let description = Description { ranks: 2, operations: vec![send], interfaces: [(0, 3)].into(), ..Description::default() };
         let problem = |ports: u32| description.check_interfaces(|_| ports).map_err(|error| (error.line, error.problem));

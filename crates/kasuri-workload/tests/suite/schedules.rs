@@ -411,8 +411,8 @@ fn powers_of_two_are_chosen_from_whole_leaves_and_layers() {
     }
 }
 
-/// A message takes a channel of period p for p message times: with links of period 4 the busiest of them is the bound, and each phase, which
-/// has a link in it, takes 4 times as long; with terminals of period 3 these are the bound.
+/// A message takes a channel of period p for p message times. With links of period 4 the busiest link sets the bound, and each phase
+/// crosses a link, so it takes 4 times as long; with terminals of period 3 the terminals set the bound.
 #[test]
 fn slow_channels_count_by_their_period() {
     let build = |period, terminal_period| {
@@ -426,8 +426,8 @@ fn slow_channels_count_by_their_period() {
     };
     let counted = |network: &Arc<Network>| count(network, POSITIVE, "torus", &Job::All);
     let usual = counted(&build(1, 1));
-    // Distances 1, 2 and 3 round a ring of 4, the third by one hop back: 1 + 2 + 1, of which 1 + 2 go in the positive direction. Each of 16
-    // terminals crosses 3 x 4 channels of a dimension and direction, of which there are 16.
+    // Distances 1, 2 and 3 round a ring of 4, the third by one hop back: 1 + 2 + 1, and 1 + 2 in the positive direction. Each of 16
+    // terminals crosses 3 x 4 channels of a dimension and direction; there are 16 of them.
     assert_eq!((usual.all_pairs_load, usual.lower_bound(), usual.time()), (12, 15, 16));
     let slow = counted(&build(4, 1));
     assert_eq!((slow.all_pairs_load, slow.lower_bound(), slow.time(), slow.max_load()), (12, 48, 64, usual.max_load()));

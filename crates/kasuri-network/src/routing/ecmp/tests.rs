@@ -230,7 +230,7 @@ fn parameters_out_of_range_are_told() {
     }
 }
 
-/// The terminals' pairs of `network` in one node, each with the routers that packets may come through by a routing.
+/// The pairs of terminals within a node, each with the routers that its packets may pass.
 fn within_nodes(network: &Arc<Network>, routing: &dyn Routing, gpus: u32) -> Vec<(u32, u32, BTreeSet<u32>)> {
     let mut walker = Walker::new(network, routing, VirtualChannels { begin: 0, end: 4 });
     let mut found = Vec::new();
@@ -255,8 +255,8 @@ fn within_nodes(network: &Arc<Network>, routing: &dyn Routing, gpus: u32) -> Vec
     found
 }
 
-/// Where the GPUs of a node share a leaf, two links lead to each other by the leaf and by the node's own switch alike. Unless told to look at
-/// hops alone, routings take the node's own: a packet meets the two GPUs and that switch, whose number follows from the topology's text.
+/// If the GPUs of a node share a leaf, the paths by that leaf and by the node's own switch both have two links. Unless the metric is
+/// `hops`, routings take the node's switch: a packet passes the two GPUs and that switch, numbered as the topology's description says.
 #[test]
 fn packets_within_a_node_stay_inside() {
     for (units, nodes, gpus, spines, wiring) in [(1, 4, 4, 2, "nodes"), (2, 4, 2, 3, "nodes"), (2, 2, 3, 1, "rails"), (1, 2, 2, 1, "nodes")]
@@ -283,7 +283,7 @@ fn packets_within_a_node_stay_inside() {
     }
 }
 
-/// Two paths of two channels each, of which one has the larger latency: by hops both are taken, by latency the shorter one.
+/// Two paths of two channels, one with a larger latency: by hops both are taken, by latency the shorter one.
 #[test]
 fn latency_makes_paths_unequal() {
     let mut builder = crate::network::NetworkBuilder::new("square");

@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(super) enum Course {
     /// Nothing; it takes its time.
     Silent,
-    /// Nothing, in no time: an NPU is alone in it.
-    Nobody,
+    /// Nothing, in no time: the NPU is the only member.
+    Alone,
     /// A trace of its own.
     Trace { trace: Arc<Trace>, graph: Graph, group: Option<Group> },
     /// So many chunks of so many bytes, each in phases.
@@ -68,18 +68,18 @@ impl<'a, O: Outside> Npus<'a, O> {
         }
     }
 
-    /// Starts what can start, in ascending order of ids. What becomes free meanwhile comes after that; in ASTRA-sim it has to wait for the next
+    /// Starts all nodes that can start, in ascending order of ids, then those that these free. In ASTRA-sim the latter wait for the next
     /// event.
     pub(super) fn start_free_nodes(&mut self, npu: u32) {
-        while self.start_those_free_now(npu) && !self.outside.is_astra_sim() {}
+        while self.start_ready_nodes(npu) && !self.outside.is_astra_sim() {}
         let state = &mut self.npus[npu as usize];
         if !state.starting && state.graph.is_done() && !std::mem::replace(&mut state.is_finished, true) {
             self.outside.finished(npu);
         }
     }
 
-    /// Starts what can start now; whether others have become free meanwhile.
-    fn start_those_free_now(&mut self, npu: u32) -> bool {
+    /// Starts the nodes that can start now. Have others become free meanwhile?
+    fn start_ready_nodes(&mut self, npu: u32) -> bool {
         self.npus[npu as usize].starting = true;
         loop {
             let state = &mut self.npus[npu as usize];
@@ -199,7 +199,7 @@ impl<'a, O: Outside> Npus<'a, O> {
                 self.start_trace(npu, node, group, trace, graph);
                 Ok(())
             }
-            Course::Nobody => {
+            Course::Alone => {
                 self.release(npu, node);
                 Ok(())
             }
@@ -244,7 +244,7 @@ impl<'a, O: Outside> Npus<'a, O> {
             None => Scope::of_all(plan, pattern, npu, collective.dimensions.as_deref())?,
         };
         if scope.is_empty() {
-            return if self.outside.is_astra_sim() { Err(NOBODY.to_owned()) } else { Ok(Course::Nobody) };
+            return if self.outside.is_astra_sim() { Err(NOBODY.to_owned()) } else { Ok(Course::Alone) };
         }
         let (chunks, chunk) = self.chunks(pattern, bytes)?;
         Ok(Course::Phases { scope, chunks, chunk, group })
@@ -333,7 +333,7 @@ pub(super) fn recorded(node: &Node) -> u64 {
     node.duration_ns.max(1)
 }
 
-/// What a message is called. ASTRA-sim insists on it.
+/// The tag of a message, 0 without one. ASTRA-sim requires one.
 fn tag(message: &Message, is_astra_sim: bool) -> Result<u32, String> {
     match message.tag {
         None if is_astra_sim => Err("has no comm_tag, on which ASTRA-sim insists".to_owned()),

@@ -47,7 +47,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Whether there is a trace for each NPU whose durations can be simulated, and no more implementations than dimensions.
+    /// Whether there is a trace for each NPU, with durations that can be simulated, and at most as many implementations as dimensions.
     ///
     /// # Errors
     /// A sentence that says what does not fit.
@@ -68,7 +68,7 @@ impl Job<'_> {
     }
 }
 
-/// Refuses an NPU whose computations do not fit into the time that is simulated.
+/// Refuses an NPU with computations that are too long to be simulated.
 fn check_durations(npu: u32, trace: &Trace) -> Result<(), String> {
     let mut all = 0_u64;
     for node in &trace.nodes {
@@ -148,8 +148,8 @@ pub trait Outside: Debug {
         (0..volley.count()).try_for_each(|number| self.send(volley.message(number)))
     }
 
-    /// Do ASTRA-sim's rules hold: its order of what happens at one time, event by event, and its limits? Otherwise what changes no time may be
-    /// left out, nodes start as soon as they can, and groups follow the system file.
+    /// Do ASTRA-sim's rules apply: its order of simultaneous events, and its limits? Otherwise events that change no time may be left out,
+    /// nodes start as soon as they can, and groups follow the system file.
     fn is_astra_sim(&self) -> bool;
 
     /// A receive ends at once, because its message was there before: [`Npus::tell`] still at this time.

@@ -104,7 +104,7 @@ impl<'a> Outline<'a> {
     fn gathering(&self, npu: u32, node: u32, collective: &Collective) -> Result<Asks, String> {
         match self.0.course(npu, node, collective)? {
             Course::Silent => Ok(Asks::Time(recorded(&self.0.job.traces[npu as usize].nodes[node as usize]))),
-            Course::Nobody => Ok(Asks::Nothing),
+            Course::Alone => Ok(Asks::Nothing),
             Course::Trace { .. } => {
                 Err("is a collective that is a trace of its own, for which there is no formula; use --engine flow".to_owned())
             }

@@ -31,7 +31,7 @@ pub(super) struct Plan {
     choices: Vec<Choice>,
 }
 
-/// What a collective of a group becomes where no implementation is one of its own.
+/// The implementation of a group to which none of the system file's applies.
 const RING: Choice = Choice { implementation: Implementation::Ring, over_all: false };
 
 impl Plan {
@@ -51,7 +51,7 @@ impl Plan {
         spanned.next().is_none().then(|| self.choices[only])
     }
 
-    /// What a group of these members does not take of the implementations that the system file names.
+    /// Does a group of these members ignore implementations that the system file names?
     pub(super) fn left_out_of_group(&self, members: &[u32], is_astra_sim: bool) -> bool {
         self.choice_of_group(members, is_astra_sim).is_none()
             && self.choices.iter().any(|choice| choice.implementation != Implementation::Ring)
@@ -80,7 +80,7 @@ pub(super) fn plans(job: &Job<'_>) -> BTreeMap<Pattern, Plan> {
         .collect()
 }
 
-/// In words, the collectives whose communicator groups are rings where the system file names something else for them.
+/// In words, the collectives with communicator groups that are rings although the system file names other implementations.
 pub fn groups_as_rings(job: &Job<'_>, is_astra_sim: bool) -> Vec<String> {
     let (plans, npus) = (plans(job), job.cluster.npus() as usize);
     let mut rings: BTreeMap<Pattern, BTreeSet<&[u32]>> = BTreeMap::new();
@@ -191,8 +191,8 @@ impl Scope {
 
     /// A collective of a group, in one phase with its members in the order of their list.
     ///
-    /// Of several implementations, one a dimension, that of the dimension counts in which all members are. A group over several dimensions is a
-    /// ring ([`Plan::choice_of_group`]), and so is any group by ASTRA-sim's rules (`is_astra_sim`; `CommunicatorGroup.cc`).
+    /// Of several implementations, one for each dimension, that of the dimension with all members counts. A group over several dimensions
+    /// is a ring ([`Plan::choice_of_group`]), and so is any group by ASTRA-sim's rules (`is_astra_sim`; `CommunicatorGroup.cc`).
     pub(super) fn of_group(plan: &Plan, pattern: Pattern, npu: u32, members: Arc<[u32]>, is_astra_sim: bool) -> Result<Self, String> {
         let index = members.iter().position(|&member| member == npu);
         let index = index.ok_or_else(|| "it is not in the communicator group, at which ASTRA-sim stops by an assertion".to_owned())?;

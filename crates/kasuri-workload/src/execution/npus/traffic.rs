@@ -81,7 +81,7 @@ impl<O: Outside> Npus<'_, O> {
 
     fn plan_collective(&mut self, npu: u32, node: u32, collective: &Collective, teller: &mut Teller<'_>) -> Result<(), String> {
         match self.course(npu, node, collective)? {
-            Course::Silent | Course::Nobody => {}
+            Course::Silent | Course::Alone => {}
             Course::Trace { trace, group, .. } => {
                 let real = |rank: u32| group.as_ref().map_or(Some(rank), |group| group.members.get(rank as usize).copied());
                 for item in &trace.nodes {
