@@ -1,10 +1,10 @@
-//! Cycles below which a collective cannot end: what its network allows, whatever the routing and the schedule.
+//! A lower bound on the cycles of a collective on its network, whatever the routing and the schedule.
 //!
-//! What ranks on one side of a cut have for those on the other has to cross it, so the time is at least these flits over the bandwidth of
-//! the channels that lead across (Dally and Towles, section 3.3). Cuts are taken at terminals, at single routers, and where labels and
-//! distances of the topology divide it: groups, planes of coordinates, subtrees, shells. Of an all-to-all all flits besides have to go as
-//! far as the shortest paths are long. A cut that is missed makes the bound less, never wrong. Links that are down count as if they were
-//! up: a failure must not bring the bound nearer to the run. Latencies are left out.
+//! All flits from ranks on one side of a cut to ranks on the other cross it, so the time is at least these flits over the bandwidth of the
+//! channels across (Dally and Towles, section 3.3). Cuts are taken at terminals, at single routers, and where labels and distances of the
+//! topology divide it: groups, planes of coordinates, subtrees, shells. In an all-to-all, all flits also travel at least the length of a
+//! shortest path. A cut that is missed makes the bound lower, not wrong. Links that are down count as if they were up, so that a failure
+//! does not bring the bound nearer to the run. Latencies are left out.
 
 use kasuri_config::Study;
 use kasuri_model::engine::{Outcome, whole_cycles};
@@ -15,13 +15,13 @@ use kasuri_workload::workload::Collective;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Values of a label, or distances, beyond which their routers are not told apart: cuts cost a walk over all channels each.
+/// Different values of a label, or distances, up to which they are also cut in order: each such cut costs a walk over all channels.
 const MAX_VALUES: u32 = 64;
 
-/// Channels that are looked at for distances at most: a second or two.
+/// Channels that are followed for distances at most, which takes a second or two.
 const DISTANCE_BUDGET: u64 = 200_000_000;
 
-/// The bound of a study in cycles, a whole number; `None` of a workload that has none (a barrier, a trace, an application, those of users).
+/// The bound of a study in whole cycles; `None` of a workload without one (a barrier, a trace, an application, several users).
 pub(crate) fn completion_bound(study: &Study) -> Option<f64> {
     let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
     let collective = closed.workload.collective()?;
@@ -29,7 +29,7 @@ pub(crate) fn completion_bound(study: &Study) -> Option<f64> {
     Some(whole_cycles(once * f64::from(collective.times)))
 }
 
-/// The same for the paths that were taken: cycles for which the busiest channel had to work, and what the network allows if that is more.
+/// The same for the paths of a run: the time of its busiest channel, or the bound of the network if that is more.
 pub(crate) fn routing_bound(study: &Study, outcome: &Outcome, completion_bound: f64) -> f64 {
     let network = &study.scenario.network;
     let busy = |(channel, flits): (usize, &u64)| *flits as f64 * f64::from(network.link(ChannelId(channel as u32)).period);
@@ -52,7 +52,7 @@ fn at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
     let (out, into) = (periods(Network::injection_channel), periods(Network::ejection_channel));
     let (sent, received) = (least.sent as f64, least.received as f64);
     let others = collective.terminals.len() as f64 - 1.0;
-    // The ranks send or receive so much on the average, those with fast channels perhaps more.
+    // Ranks send or receive this in the mean; those with fast channels may have more.
     let mean = |flits: f64, of_all: f64, ends: &Ends| {
         if ends.fastest == ends.slowest { flits * ends.fastest } else { of_all / ends.together }
     };
@@ -66,13 +66,13 @@ fn at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
             mean(sent, all, &out).max(mean(received, all, &into)).max(vector * out.slowest.max(into.slowest))
         }
         "reducescatter" => (sent * out.slowest).max(mean(received, others * (sent - 1.0), &into)),
-        // Somebody sends and receives so much, and nobody knows who.
+        // Some rank sends and some rank receives this, but it is not known which.
         _ => (sent * out.fastest).max(received * into.fastest),
     };
     Some(cycles / ports)
 }
 
-/// Periods of the ranks' channels, and what all of them carry in a cycle.
+/// Periods of the ranks' channels, and the flits that all of them carry in a cycle.
 struct Ends {
     fastest: f64,
     slowest: f64,
@@ -85,23 +85,23 @@ fn vector(collective: &Collective<'_>, least: Least) -> f64 {
     part(least.sent, 2 * (ranks - 1), flits * 2 * (ranks - 1), ranks) * ranks as f64
 }
 
-/// One of `count` equal parts that fill so many flits, which are those of `whole / of` if that is no fraction; else the last flit may be
-/// almost empty.
+/// The flits of one of `count` equal parts that need `flits` flits together. If that is `whole / of`, all flits are full; otherwise the
+/// last one may be almost empty.
 fn part(flits: u64, count: u64, whole: u64, of: u64) -> f64 {
     let full = if whole == flits * of { flits } else { flits.saturating_sub(1) };
     full as f64 / count.max(1) as f64
 }
 
-/// What ranks on two sides of a cut have for each other.
+/// The flits that ranks on two sides of a cut have for each other.
 #[derive(Clone, Copy, Debug)]
 enum Demand {
-    /// A block of so many flits from each rank to each other one.
+    /// A block of this size from each rank to each other one.
     Pairs(f64),
     /// A block from each rank to the other side.
     Sources(f64),
     /// A block for each rank of the other side.
     Destinations(f64),
-    /// As much whatever the sides.
+    /// The same for all cuts.
     Once(f64),
 }
 
@@ -119,7 +119,7 @@ impl Demand {
         }
     }
 
-    /// Flits that have to go from a side with some ranks to one with others.
+    /// Flits from a side with this number of ranks to one with that.
     fn flits(self, from: u32, to: u32) -> f64 {
         let (sources, destinations) = (f64::from(from), f64::from(to));
         if from == 0 || to == 0 {
@@ -134,7 +134,7 @@ impl Demand {
     }
 }
 
-/// What cuts between routers allow, and distances.
+/// The bound by cuts between routers and by distances.
 fn at_cuts(network: &Network, collective: &Collective<'_>) -> f64 {
     let Some(demand) = Demand::of(collective) else { return 0.0 };
     let Some(ranks) = homes(network, collective) else { return 0.0 };
@@ -155,7 +155,7 @@ fn at_cuts(network: &Network, collective: &Collective<'_>) -> f64 {
     bound
 }
 
-/// The routers at which each rank has its ports; `None` where packets leave by another router than they came by.
+/// The routers at which each rank has its ports; `None` if the injection and ejection of a port are at different routers.
 fn homes(network: &Network, collective: &Collective<'_>) -> Option<Vec<Vec<u32>>> {
     let home = |port: TerminalId| {
         let (from, to) = (network.injection_port(port).0, network.ejection_port(port).0);
@@ -165,7 +165,7 @@ fn homes(network: &Network, collective: &Collective<'_>) -> Option<Vec<Vec<u32>>
     collective.terminals.iter().map(|first| ports(first).map(home).collect()).collect()
 }
 
-/// The channels between routers, those that are down among them.
+/// The channels between routers, those that are down included.
 struct Graph {
     /// By router, where its channels begin.
     first: Vec<usize>,
@@ -216,8 +216,8 @@ impl Graph {
         distance
     }
 
-    /// Cycles that all channels together need for a flit from each rank to each other one, on shortest paths; `None` where that costs too
-    /// much to find.
+    /// Cycles that all channels together need for a flit from each rank to each other one, on shortest paths; `None` if these are too
+    /// expensive to find.
     fn mean_distance_load(&self, ranks: &[Vec<u32>]) -> Option<f64> {
         let mut count = vec![0.0; self.routers() as usize];
         ranks.iter().flatten().for_each(|&home| count[home as usize] += 1.0);

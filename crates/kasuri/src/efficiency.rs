@@ -1,7 +1,7 @@
 //! Which keys would bring an all-to-all nearer to its bound.
 //!
-//! What may be faster is found by counting the messages of the phases on the channels ([`kasuri_workload::schedule`]). The experiment with
-//! these keys is then run, and the hint says what came of it.
+//! Candidates are found by counting the messages of the phases on the channels ([`kasuri_workload::schedule`]). The experiment is then run
+//! with these keys, and the hint gives the result.
 
 use crate::plan::PreparedPoint;
 use crate::results::RunRow;
@@ -27,10 +27,10 @@ pub(crate) const MOST_SEARCHED: u32 = 128;
 /// A collective that comes so near to its bound needs no hint.
 pub(crate) const NEAR: f64 = 0.9;
 
-/// A hint is worth its line where it makes the operation so much faster.
+/// A hint must make the operation faster by this factor.
 const WORTH: f64 = 1.1;
 
-/// Flits times routers that a run that is repeated for a hint may have at most: it takes as long as the first one.
+/// Flits times routers up to which a run is repeated for a hint: it takes as long as the first one.
 const MOST_REPEATED: f64 = 5e7;
 
 /// What would be faster, by network and job: many runs ask the same.
@@ -40,7 +40,7 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// What may make a collective that has been run faster.
+    /// Settings that may make a collective faster, after a run.
     pub(crate) fn suggestion(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<Suggestion> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
         let is_long = point.method() == Method::Cycles && row.number("flit_hops").is_none_or(|hops| hops > MOST_REPEATED);
@@ -131,7 +131,7 @@ pub(crate) fn fastest_of(
 pub(crate) type Setting = (&'static str, &'static str, &'static str);
 
 impl Suggestion {
-    /// What is to be set in a point's file; nothing if all of it is.
+    /// The settings that a point's file does not have yet.
     pub(crate) fn settings(&self, point: &Point, study: &Study) -> Vec<Setting> {
         let schedule = study.scenario.workload.as_ref().and_then(|closed| Some(closed.workload.collective()?.schedule));
         let mut settings = Vec::new();
@@ -146,8 +146,8 @@ impl Suggestion {
         settings
     }
 
-    /// The line of a hint that has been tried: the cycles of the run, of that with these settings, and their bound. `None` if they gain too
-    /// little.
+    /// The line of a hint that has been tried, from the cycles of the run, the cycles of the run with these settings, and their bound.
+    /// `None` if they gain too little.
     pub(crate) fn line(&self, settings: &[Setting], [completion, tried, bound]: [f64; 3]) -> Option<String> {
         if completion < WORTH * tried {
             return None;
@@ -155,7 +155,7 @@ impl Suggestion {
         let keys: Vec<String> = settings.iter().map(|(section, key, value)| format!("{section}.{key} = \"{value}\"")).collect();
         let (phases, times) = (self.phases, self.message_times);
         let counted = if u64::from(phases) == times { String::new() } else { format!(" in {times} message times") };
-        // Rounded down: the keys keep what this says.
+        // Rounded down: a run with these keys is at least as efficient.
         let efficiency = (100.0 * bound / tried).floor() / 100.0;
         Some(format!("{} would need {phases} phases{counted}: efficiency {efficiency:.2}", keys.join(" with ")))
     }

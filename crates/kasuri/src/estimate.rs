@@ -228,7 +228,7 @@ fn cycles_of_search(study: &Study) -> f64 {
 /// Channels of a path, about.
 const CHANNELS_OF_PATH: f64 = 8.0;
 
-/// Most steps of routes, and pairs of terminals, that formulas of open traffic look at before they take samples.
+/// Steps of routes, and pairs of terminals, beyond which formulas of open traffic take samples.
 const SAMPLED_STEPS: f64 = 8e6;
 const SAMPLED_PAIRS: f64 = 2e7;
 

@@ -57,7 +57,7 @@ pub struct RunOptions {
     pub point: Option<String>,
     /// Check the conservation of flits and credits while running.
     pub paranoid: bool,
-    /// Show a progress bar on standard error, if that is a terminal, and say there which runs are overdue.
+    /// Show a progress bar on standard error, if that is a terminal, and report overdue runs there.
     pub progress: bool,
     /// Counts the runs that are finished, for a display of one's own.
     pub tally: Tally,
@@ -65,9 +65,9 @@ pub struct RunOptions {
     pub stop: Stop,
     /// The text of the experiment file, kept in the store as `input.toml`.
     pub input: Option<String>,
-    /// What experiments have in common whose runs share a table, where that is not `input`: a text that settings do not change.
+    /// The common text of experiments that share a table, which settings do not change; `input` by default.
     pub origin: Option<String>,
-    /// The rows join those of the same origin in the folder's table, as those of an experiment do in which something was set.
+    /// The rows join those of the same origin in the folder's table, like those of an experiment with changed settings.
     pub joins: bool,
     /// What runs cost on this machine, for the time that the progress bar says is left.
     pub costs: Costs,
@@ -421,7 +421,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A hash of what experiments have in common whose runs share a table. Other results, other table.
+/// A hash of the common text of experiments that share a table. Other results belong in another table.
 fn origin(options: &RunOptions) -> Option<String> {
     let text = options.origin.as_ref().or(options.input.as_ref())?;
     Some(blake3::hash(format!("{RESULTS_VERSION}\n{text}").as_bytes()).to_hex()[..32].to_owned())

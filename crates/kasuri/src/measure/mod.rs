@@ -43,7 +43,7 @@ pub trait Measurement: Controller {
     /// What the statistics of the engine do not say.
     fn report(&self) -> Report;
 
-    /// Where the measurement stands, in a clause, for whoever waits for it.
+    /// The state of the measurement, in a clause, for a user who waits for it.
     fn progress(&self) -> Option<String> {
         None
     }

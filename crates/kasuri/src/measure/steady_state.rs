@@ -14,8 +14,8 @@
 //! so their phases are drawn anew from time to time, and the stretches between are the samples.
 //!
 //! A network that is found saturated has no mean latency. Its accepted throughput has a steady state, so that is measured
-//! instead, to the same precision. The same becomes of a load so near to saturation that its latency cannot be known within the limit
-//! ([`SteadyState::cycles_to_precision`]): that is decided early and not waited for.
+//! instead, to the same precision. A load so near to saturation that its latency cannot be known within the limit
+//! ([`SteadyState::cycles_to_precision`]) is treated alike, before the limit is reached.
 //!
 //! The confidence interval comes from all packets that arrive in an interval, whenever they were created. The packets of the
 //! result are those created while measuring. The two differ only at the edges; among the packets created *and* arrived since
@@ -45,9 +45,9 @@ pub struct SteadyState {
     /// Mean packet latency in the first and in the last interval that had one.
     first: Option<f64>,
     latest: f64,
-    /// Why a run is called saturated whose content does not grow for certain.
+    /// Why a run counts as saturated although its content does not grow for certain.
     near_saturation: Option<NearSaturation>,
-    /// When that is asked next: whenever the run has grown by a tenth.
+    /// When that is tested next: each time that the run has grown by a tenth.
     next_doubt: u64,
     /// What kept the run from ending when its latency was precise.
     obstacle: Option<Obstacle>,
@@ -65,12 +65,12 @@ enum Stage {
     MeasuringThroughput,
 }
 
-/// A load so near to saturation that no mean latency comes out.
+/// A load too near to saturation for a mean latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct NearSaturation {
     /// The mean latency over that of the first packets.
     slowdown: f64,
-    /// When the mean would be known as wanted.
+    /// The cycles after which the mean would be as precise as wanted.
     cycles: f64,
 }
 
@@ -149,16 +149,16 @@ pub fn least_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     (LEAST_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
 
-/// Times the cycles of the shortest run, before a load is taken for one near saturation: nearly all runs have ended by then.
+/// After this multiple of the cycles of the shortest run a load may count as near saturation: nearly all runs have ended by then.
 const CYCLES_OF_DOUBT: u64 = 20;
 
-/// A load at which packets take so many times as long as in an empty network is saturated, as the search for the saturation load has it.
+/// Packets that take this multiple of their time in an empty network are at saturation, as in the search for the saturation load.
 const SATURATED_SLOWDOWN: f64 = 3.0;
 
-/// Times the limit that precision must be away: what is extrapolated is half of the truth now and then.
+/// The expected end must be beyond this multiple of the limit: an extrapolated one is sometimes half of the true one.
 const BEYOND_LIMIT: f64 = 4.0;
 
-/// The part of a warm-up that its latency takes at least to forget what it was, where that has not settled yet.
+/// The correlation time of a latency that has not settled, as a part of the warm-up so far, at least.
 const MEMORY_OF_WARM_UP: f64 = 0.1;
 
 impl SteadyState {
@@ -219,8 +219,8 @@ impl SteadyState {
         }
     }
 
-    /// Is the load so near to saturation that its latency cannot be known before the limit? Then packets are slow, too: a rare event that a
-    /// run at a low load waits for is no reason.
+    /// Is the load so near to saturation that its latency cannot be known before the limit? Then packets are slow, too; a run at a low load
+    /// that waits for a rare event does not count.
     fn is_near_saturation(&self) -> Option<NearSaturation> {
         if self.offer.phase_cycles.is_some() {
             return None;
@@ -230,9 +230,9 @@ impl SteadyState {
         (found.slowdown > SATURATED_SLOWDOWN && found.cycles > BEYOND_LIMIT * self.max_cycles as f64).then_some(found)
     }
 
-    /// The cycles that a run takes until its mean latency is as precise as wanted. While measuring, the interval of now narrows with the root
-    /// of time. A latency that has not settled remembers what it was for a time t, and its mean over a time T has a variance of 2 t/T of its own
-    /// (Whitt, Management Science 35, 1989), which is about the square of the mean near saturation.
+    /// The cycles of a run until its mean latency is as precise as wanted. While measuring, the present interval narrows with the root of
+    /// time. A latency that has not settled has a correlation time t, and its mean over a time T a variance of 2 t/T of its own (Whitt,
+    /// Management Science 35, 1989), which is about the square of the mean near saturation.
     fn cycles_to_precision(&self) -> Option<f64> {
         match self.stage {
             Stage::Measuring => {
@@ -530,10 +530,10 @@ mod tests {
         }
     }
 
-    /// At 0.9995 of what queues serve they remember for 1/(1 - u)^2 packets and more what they were: 10 million cycles give no mean. That is
-    /// seen in a part of this time; loads with a mean are not mistaken for it.
+    /// At u = 0.9995 of their capacity queues have a correlation time of more than 1/(1 - u)^2 packets: 10 million cycles give no mean.
+    /// That is found in a part of this time, and loads with a mean are not mistaken for it.
     #[test]
-    fn loads_beside_saturation_are_decided() {
+    fn loads_near_saturation_are_decided() {
         for seed in 0..4 {
             let (status, queues, controller) = run(0.9995, 64, 0.01, 10_000_000, seed);
             assert_eq!(status, Status::Saturated, "seed {seed}");

@@ -1,17 +1,17 @@
-//! Runs that take far longer than was estimated: what they wait for is said while they go on.
+//! Runs that take far longer than estimated: notices of their state.
 
 use crate::measure::{Measurement, Report};
 use kasuri_model::engine::{Command, Controller, Interval};
 use std::time::{Duration, Instant};
 
-/// Times its estimate after which a run is overdue, and times the time of the last notice until the next.
+/// A run is overdue after this multiple of its estimate; the next notice comes at this multiple of the time of the last.
 const OVERDUE: f64 = 20.0;
 const NEXT_NOTICE: f64 = 4.0;
 
-/// Nobody minds a run that is shorter than this, however it was estimated.
+/// A run that is shorter than this is not overdue, however it was estimated.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// A measurement whose run is watched.
+/// A measurement with a watch on its time.
 pub(super) struct Overdue<'a> {
     rules: Box<dyn Measurement>,
     begin: Instant,
@@ -21,7 +21,8 @@ pub(super) struct Overdue<'a> {
 }
 
 impl<'a> Overdue<'a> {
-    /// A run that is expected to take so many seconds from now on, if that is known; `notice` gets a sentence each time that it is overdue.
+    /// A run that is expected to take `expected` seconds from now on, if that is known; `notice` gets a sentence each time that it is
+    /// overdue.
     pub(super) fn new(rules: Box<dyn Measurement>, expected: Option<f64>, notice: &'a dyn Fn(String)) -> Self {
         let due = expected.and_then(|seconds| Duration::try_from_secs_f64(OVERDUE * seconds).ok());
         let next = due.map_or(Duration::MAX, |due| due.max(SHORT));
@@ -37,9 +38,9 @@ impl<'a> Overdue<'a> {
             return;
         }
         self.next = elapsed.mul_f64(NEXT_NOTICE);
-        let stands = self.rules.progress().map_or(String::new(), |stands| format!("; {stands}"));
+        let state = self.rules.progress().map_or(String::new(), |state| format!("; {state}"));
         let (elapsed, expected) = (elapsed.as_secs_f64(), self.expected);
-        (self.notice)(format!("has taken {elapsed:.1} s where about {expected:.2} s were estimated, {cycles} cycles so far{stands}"));
+        (self.notice)(format!("has taken {elapsed:.1} s; about {expected:.2} s were expected, {cycles} cycles so far{state}"));
     }
 }
 
@@ -111,8 +112,8 @@ mod tests {
         }
     }
 
-    /// Nothing is said before twenty times the estimate, nor of a run of less than two seconds, nor of one that ends; then once, until four times
-    /// as much has passed.
+    /// There is no notice before twenty times the estimate, in the first two seconds, or of a run that ends; then one, and the next after
+    /// four times as much.
     #[test]
     fn a_run_says_that_it_is_overdue() {
         for (expected, begun_before, notices) in [(0.2, 3.0, 0), (0.2, 5.0, 1), (0.001, 1.5, 0), (0.001, 2.5, 1)] {

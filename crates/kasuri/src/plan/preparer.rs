@@ -187,7 +187,7 @@ fn is_trusted(study: &Study, method: Method) -> bool {
 /// Places and steps of routes to look at before a run; nothing is looked at without.
 pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     match is_trusted(study, method) {
-        // The engine tells itself of a message that does not arrive.
+        // The engine itself reports a message that does not arrive.
         true if method == Method::Rates => None,
         true if study.promises_no_deadlock() => Some(PROMISED_BUDGET),
         true => Some(SAMPLE_BUDGET),

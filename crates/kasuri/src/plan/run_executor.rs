@@ -63,8 +63,8 @@ pub(super) struct RunExecutor<'a> {
     failure: Mutex<Option<RunError>>,
     costs: &'a Costs,
     progress: Progress,
-    /// Does standard error hear of runs that are overdue?
-    tells: bool,
+    /// Are overdue runs reported on standard error?
+    reports_overdue: bool,
     tally: Tally,
     hints: Hints,
 }
@@ -102,7 +102,7 @@ impl<'a> RunExecutor<'a> {
             failure: Mutex::new(None),
             costs: &options.costs,
             progress: progress(chosen, options),
-            tells: options.progress,
+            reports_overdue: options.progress,
             hints: Hints::default(),
             tally: options.tally.clone(),
         }
@@ -221,7 +221,7 @@ impl<'a> RunExecutor<'a> {
         let _begun = self.cores.begin_run();
         let begin = Meter::begin();
         // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
-        let seconds = self.tells.then(|| self.costs.seconds(work));
+        let seconds = self.reports_overdue.then(|| self.costs.seconds(work));
         let notice = |sentence: String| self.progress.print(&format!("note: run {} {sentence}", point.key()));
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
             // Formulas know the saturation load without a search.
@@ -239,7 +239,7 @@ impl<'a> RunExecutor<'a> {
             Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
-        // What is tried for a hint is no part of the run's time.
+        // The trial for a hint does not count in the run's time.
         match self.hint(point, preparer, engine, &row) {
             Ok(hint) => row.set("hint", hint),
             Err(Missing::Stopped) => return End::Stopped,
@@ -260,7 +260,7 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Keys that make the collective of a run faster: the same run with them has been tried.
+    /// Keys that make the collective of a run faster, by a trial of the same run with them.
     fn hint(
         &self,
         point: &PreparedPoint,
@@ -272,7 +272,7 @@ impl<'a> RunExecutor<'a> {
         let settings = suggestion.settings(&point.point, &point.study);
         let changed = efficiency::with_settings(&point.point, &settings).filter(|_| !settings.is_empty());
         let (Some(changed), Some(completion)) = (changed, row.number("completion_time")) else { return Ok(None) };
-        // Keys that cannot be set together, or a routing that can deadlock, are no hint.
+        // Keys that exclude each other, or a routing that can deadlock, do not make a hint.
         let Ok(mut study) = preparer.prepare(&changed) else { return Ok(None) };
         let most = efficiency::patience(completion).min(study.measure.max_cycles);
         (study.measure.max_cycles, study.scenario.max_cycles) = (most, most);
@@ -301,7 +301,7 @@ impl<'a> RunExecutor<'a> {
         End::Stopped
     }
 
-    /// Runs a study once, on as many threads as are free and of use. `notice` gets a sentence if that takes far more than so many seconds.
+    /// Runs a study once, on as many threads as are free and of use. `notice` gets a sentence if that takes far more than `seconds`.
     fn trial(
         &self,
         mut study: Study,
@@ -397,8 +397,8 @@ struct Trial {
 }
 
 impl Trial {
-    /// What engines that follow messages leave out where a terminal stands for a machine with links of several speeds, such as a GPU with
-    /// NVLink and a network card.
+    /// An entry of `not_modelled` for engines that follow messages, if a terminal represents a machine with links of several speeds, such
+    /// as a GPU with NVLink and a network card.
     fn links_take_turns(&self) -> Option<String> {
         let scenario = &self.study.scenario;
         let network = &scenario.network;

@@ -52,7 +52,7 @@ impl Facts {
     }
 }
 
-/// The columns of a run's input with their values: the keys that every row shows, all that the sweep sets for some point, and `further` ones.
+/// The columns of a run's input with their values: the keys of every row, all keys that the sweep sets for some point, and `further` ones.
 pub(super) fn inputs(point: &Point, facts: &Facts, further: &[String]) -> Vec<(String, Value)> {
     let always: &[&str] = if at(&point.table, "traffic.trace").is_some() {
         &ALWAYS_TRACE
