@@ -1,4 +1,4 @@
-//! All-to-alls by formulas: from router to router what they are from terminal to terminal.
+//! All-to-alls by formulas: counts by routers equal counts by terminals.
 
 use kasuri::input::KNOWN;
 use kasuri::measure::Completion;
@@ -39,7 +39,7 @@ const FIXED: [(&str, u32); 5] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every message of every pair is followed here; the formulas count them by routers, whichever schedule says in which order they go.
+    /// The test follows each message of each pair; the formulas count them by routers, whatever the schedule.
     #[test]
     fn channels_carry_what_all_messages_put_on_them(
         (network, terminal_period) in (0..FIXED.len(), 1u32..4),
@@ -93,8 +93,8 @@ fn what_is_left_to_chance_counts_on_the_average() {
     assert!(found.not_modelled.iter().any(|what| what.contains("means")), "{:?}", found.not_modelled);
 }
 
-/// 13,824 terminals have 191 million pairs at 576 routers, whose routes are 332 thousand. A global link carries the messages of all pairs
-/// of terminals of its two groups, 576 x 576 of them in each direction.
+/// 13,824 terminals have 191 million pairs at 576 routers, with 332 thousand routes. A global link carries the messages of all pairs of
+/// terminals of its two groups, 576 x 576 of them in each direction.
 #[test]
 fn large_all_to_alls_need_routers_not_pairs() {
     let study = study(

@@ -176,7 +176,7 @@ fn what_is_wrong_is_named() {
     assert!(Run { more: vec!["--backend", "aware"], ..run() }.message().contains("--astra-rules"));
 }
 
-/// Ranks of a trace for which the network has no NPUs are named; a network of as many NPUs has none to name.
+/// Ranks of a trace without an NPU in the network are named; a network with an NPU for each rank gives no note.
 #[test]
 fn ranks_without_npus_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -276,7 +276,7 @@ fn times_that_are_not_simulated_are_refused() {
         }
         assert!(kasuri_flow::astra::run(&input).unwrap_err().contains(expected), "{expected}");
     }
-    // A cycle of flits of one byte is shorter than a nanosecond: then less than 2^60 ns are simulated, and that is said as well.
+    // A cycle of flits of one byte is shorter than a nanosecond: then less than 2^60 ns are simulated, and the error says so.
     assert!(
         run(on(50.0, vec![computes(1, MOST / 2)]), &FLOW).unwrap_err().starts_with("NPU 3: node 1 (`n`): it and the nodes before it last")
     );
@@ -284,9 +284,9 @@ fn times_that_are_not_simulated_are_refused() {
     assert!((run(days, &FLOW).unwrap()[3] - 1e15).abs() < 1.0);
 }
 
-/// Tables whose exchanges wait for nobody run as the formulas say, by hand: two layers forward (2 x 1000), the input gradient of the second (1000), its
-/// exchange (a ring of 4: 4 messages of 1 KiB and so on, beside 500 of weights), the rest behind it (1000 + 500 + 10). ASTRA-sim does not look for the
-/// node that becomes free by the update; that is a limit of its own.
+/// Tables without waiting between exchanges run as the formulas say, by hand: two layers forward (2 x 1000), the input gradient of the
+/// second (1000), its exchange (a ring of 4: 4 messages of 1 KiB and so on, in parallel to 500 of weights), then the rest (1000 + 500 +
+/// 10). ASTRA-sim does not look for the node that the update frees; that is a limit of ASTRA-sim.
 #[test]
 fn tables_that_astra_sim_forgets_run() {
     let exchange = Some(Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 4096 });
@@ -305,7 +305,8 @@ fn tables_that_astra_sim_forgets_run() {
         let dimensions: Vec<Dimension> = npus.iter().map(|&npus| dimension(Topology::Ring, npus, 50.0, 500.0)).collect();
         let (groups, programs) = table.programs(&Cluster { dimensions: dimensions.clone() }).unwrap();
         let traces = || Traces { groups: groups.clone(), ..job(dimensions.clone(), Implementation::Ring, 1, programs.clone()) };
-        // 2 (n - 1) messages of 1/n of 4 KiB, each behind the endpoint's 10 ns, n - 1 reductions of three accesses at 50 GB/s, and the first 10 ns.
+        // 2 (n - 1) messages of 1/n of 4 KiB, each after the endpoint's 10 ns, n - 1 reductions of three accesses at 50 GB/s, and the first
+        // 10 ns.
         let n = f64::from(npus[0]);
         let ring = 10.0 + 2.0 * (n - 1.0) * (510.0 + 4096.0 / n / RATE) + (n - 1.0) * 3.0 * (4096.0 / n / 50.0).floor();
         let expected = 2000.0 + 1000.0 + ring + 10.0 + 1000.0 + 500.0;
@@ -318,7 +319,7 @@ fn tables_that_astra_sim_forgets_run() {
     }
 }
 
-/// What ASTRA-sim stops at and engines need not: a collective of one NPU, an all-gather of fewer bytes than chunks, a message without a tag.
+/// Inputs at which only ASTRA-sim stops: a collective of one NPU, an all-gather of fewer bytes than chunks, a message without a tag.
 #[test]
 fn limits_of_astra_sim_are_its_own() {
     let message = Message { source: Some(0), destination: Some(1), bytes: Some(1 << 20), tag: None };
@@ -345,8 +346,9 @@ fn limits_of_astra_sim_are_its_own() {
     }
 }
 
-/// A group of the four NPUs of the second dimension, whose implementation is `direct`: an all-gather of three messages at once over the link to the
-/// switch, not a ring of three steps. A group over both dimensions has no dimension of its own; that and ASTRA-sim's rules are said.
+/// A group of the four NPUs of the second dimension, which has the implementation `direct`: an all-gather of three messages at once over
+/// the link to the switch, not a ring of three steps. A group over both dimensions is a ring, and so is any group by ASTRA-sim's rules;
+/// notes say so.
 #[test]
 fn groups_follow_the_implementation_of_their_dimension() {
     let bytes = 1_u64 << 20;
@@ -381,7 +383,7 @@ fn groups_follow_the_implementation_of_their_dimension() {
         mixed.unmodelled(false),
         ["all-gather-implementation of 1 communicator groups, which are one ring each, since they are in several dimensions,"]
     );
-    // Where all of them are rings a group is what the file says.
+    // If all implementations are rings, a group is what the file says.
     let mut rings = of(vec![0, 1, 2]);
     rings.system.implementations.values_mut().for_each(|choices| choices[1] = choices[0]);
     assert_eq!(rings.unmodelled(true), Vec::<String>::new());

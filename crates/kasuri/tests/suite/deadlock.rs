@@ -138,8 +138,7 @@ fn a_virtual_channel_of_both_dateline_classes_can_deadlock() {
     assert_eq!(output.status.code(), Some(0), "{}", message(&output));
 }
 
-/// Flows hold no buffers while they wait: what two virtual channels close for packets is open to them, but not to parcels of packets,
-/// which do.
+/// Flows hold no buffers while they wait, so a cycle of two virtual channels stops packets but not flows; parcels of packets hold buffers.
 #[test]
 fn flows_run_where_packets_could_wait_for_each_other() {
     let text = TORUS.replace("load = 0.8", "process = \"batch\"\nbatch_packets = 2");

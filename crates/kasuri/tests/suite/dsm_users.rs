@@ -149,7 +149,7 @@ fn a_read_waits_for_its_translation() {
 }
 
 /// Routers of one user in the middle of a line, those of the other at its ends: each packet between the ends is foreign at both routers in
-/// the middle, and none between these two comes to an end.
+/// the middle, and packets between these two do not reach an end.
 #[test]
 fn packets_through_others_routers_are_counted_in_every_engine() {
     let machine = MACHINE.replace("[4, 4]", "[4]");

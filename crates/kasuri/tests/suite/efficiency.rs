@@ -59,9 +59,9 @@ fn other_collectives_are_bounded_by_their_data() {
     assert_eq!(bound("collective = \"barrier\""), None);
 }
 
-/// Where the default is far from the bound, the hint names keys that bring it to what it says, by a run with these keys; and the run with
-/// them is not told to set what it has set. Messages are packets, since packets of one message follow each other with gaps where each hop
-/// has a virtual channel of its own.
+/// If the default is far from the bound, the hint names keys, and a run with these keys has the efficiency that the hint gives. That run
+/// has no hint to set the same keys. Messages are packets, since packets of one message follow each other with gaps if each hop has its own
+/// virtual channel.
 #[test]
 fn hints_keep_their_promise() {
     let workload = "collective = \"alltoall\"\nmessage_flits = 256\npacket_flits = 256";
@@ -85,7 +85,7 @@ fn hints_keep_their_promise() {
     }
 }
 
-/// Short messages, for which a barrier between phases costs more than it gains, and slow links: whatever a hint says has come out.
+/// Short messages, for which a barrier between phases costs more than it gains, and slow links: a run confirms each hint.
 #[test]
 fn hints_say_what_the_same_run_comes_to() {
     let networks = [
@@ -143,7 +143,7 @@ fn the_bound_is_that_of_the_network_alone() {
     assert!(efficiency <= whole.iter().copied().fold(0.0, f64::max), "{efficiency}");
 }
 
-/// Collectives of which something has to cross a network.
+/// Collectives that send something across a network.
 const COLLECTIVES: [(&str, &str); 12] = [
     ("alltoall", "shift"),
     ("alltoall", "bruck"),
@@ -159,7 +159,7 @@ const COLLECTIVES: [(&str, &str); 12] = [
     ("scatter", "binomial"),
 ];
 
-/// What answers, each in a file's words.
+/// Engines, as keys of a file.
 const ANSWERS: [&str; 6] = [
     "engine = \"analysis\"\n",
     "engine = \"flow\"\nflow.sharing = \"equal-share\"\n",
@@ -169,7 +169,7 @@ const ANSWERS: [&str; 6] = [
     "engine = \"flit\"\n[router]\narchitecture = \"output-queued\"\nlatency = 2\n",
 ];
 
-/// The row of a collective on a drawn network, if its routing and router can be had.
+/// The row of a collective on a drawn network, if the network supports the routing and the router.
 fn row_on(network: &Drawn, answer: &str, routing: &str, workload: &str) -> Option<RunRow> {
     let router = if answer.contains("[router]") { "" } else { "[router]\nvirtual_channels = 4\nbuffer_flits = 16\n" };
     let text = format!(
@@ -191,8 +191,8 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// On networks each of whose links has a speed of its own no engine ends a collective before either bound, and the bound of the network
-    /// is the same for all routings and engines.
+    /// On networks with links of different speed no engine ends a collective before either bound, and all routings and engines have the
+    /// same bound of the network.
     #[test]
     fn nothing_ends_before_its_bounds(network in drawn_network(), collective in 0..COLLECTIVES.len(), flits in 1u32..50, times in 1u32..3) {
         let (operation, schedule) = COLLECTIVES[collective];

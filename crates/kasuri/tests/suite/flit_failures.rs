@@ -246,7 +246,7 @@ fn answers_and_windows_come_to_their_end() {
     }
 }
 
-/// The rules of a file, and what they were told.
+/// The rules of a file, and a record of the intervals.
 struct Noting {
     rules: Box<dyn Measurement>,
     intervals: Vec<Interval>,
@@ -275,7 +275,7 @@ impl Controller for Noting {
     }
 }
 
-/// Open traffic of which links tear packets. All intervals, with the checks of every cycle or without them and on so many threads.
+/// Open traffic with packets that failing links cut. All intervals, with or without the checks of every cycle, on `threads` threads.
 fn intervals(text: &str, paranoid: bool, threads: usize) -> (Vec<Interval>, Outcome) {
     let mut study = study(text, &Program(String::new()));
     study.scenario.paranoid = paranoid;
@@ -289,8 +289,8 @@ fn intervals(text: &str, paranoid: bool, threads: usize) -> (Vec<Interval>, Outc
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is delivered in an interval hangs on nothing but the run: not on checks, which end a window with each interval, nor on threads. The
-    /// intervals together have what the terminals have, which is what the packets have that arrived as a whole.
+    /// The flits delivered in an interval depend on the run alone: not on checks, which end a window with each interval, nor on threads.
+    /// The sum over the intervals is that over the terminals, which is that of the packets that arrived whole.
     #[test]
     fn torn_packets_are_in_no_interval(
         network in prop::sample::select(vec![

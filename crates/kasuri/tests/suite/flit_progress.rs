@@ -133,8 +133,8 @@ fn bubbles_keep_full_rings_moving() {
     assert_eq!(saturated_torus("[8]", plain, 1, 1), (false, Status::Deadlock));
 }
 
-/// A virtual channel that is free only when all its credits are back holds one packet: room for a second one in its buffer is nobody's, and four
-/// packets that each hold one of the four channels of a ring wait for each other. It cannot go with bubbles.
+/// A virtual channel that is free only when all its credits are back holds one packet: a second one cannot enter although its buffer has
+/// room, so four packets that each hold a channel of a ring wait for each other. The key excludes bubbles.
 #[test]
 fn bubbles_need_virtual_channels_that_hold_two_packets() {
     for switching in ["virtual-cut-through", "store-and-forward"] {

@@ -85,7 +85,7 @@ proptest! {
         if text.contains("[traffic]") && !text.contains("reply") && of("measured_packets") > Some(0.0) {
             let formula = &rows(&text.replacen(engine, "analysis", 1), &files)[0];
             let alone = formula.number("zero_load_latency").unwrap();
-            // A saturated run has no latency but the one until it was stopped.
+            // A saturated run has only a latency until it was stopped.
             let is_saturated = row.status() == "saturated";
             let mean = of(if is_saturated { "packet_latency_mean_until_stop" } else { "packet_latency_mean" }).unwrap();
             let chance = 4.0 * spread(&files, &shape, &router, flits) / of("measured_packets").unwrap().sqrt();

@@ -1,6 +1,5 @@
 //! One message alone: flows by each sharing, formulas, and the engines that follow flits and packets agree to the cycle, or the row says
-//! that its time is approximate. Each engine has the times from the rules of its own; what all of them must come to follows from the
-//! routers alone.
+//! that its time is approximate. Each engine computes the time by its own rules; the tests derive it from the routers alone.
 
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions};
@@ -10,7 +9,7 @@ use kasuri_network::topology::{Files, NoFiles};
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// A network, and what its terminals 0 and 1 send to each other.
+/// A network, and the messages between its terminals 0 and 1.
 #[derive(Clone, Debug)]
 struct Case {
     links: String,
@@ -68,7 +67,7 @@ fn line(channels: &[(u32, u32)]) -> String {
     links
 }
 
-/// Adds to a line routers that hang on it and on each other, by channels of other speeds: nothing comes that way.
+/// Adds branches of routers to a line, over channels of other speeds; no message takes them.
 fn with_branches(mut links: String, on: usize, branches: &[(usize, u32, u32)]) -> String {
     for (number, &(to, latency, period)) in branches.iter().enumerate() {
         let own = on + number;
@@ -78,7 +77,7 @@ fn with_branches(mut links: String, on: usize, branches: &[(usize, u32, u32)]) -
     links
 }
 
-/// A message from terminal 0 to terminal 1, and one back that waits for it if it is answered.
+/// A message from terminal 0 to terminal 1 and, if `is_answered`, one back that waits for it.
 fn messages(flits: u32, packet: u32, is_answered: bool) -> (String, String) {
     let answer = |rank: &str| match (is_answered, rank) {
         (false, _) => String::new(),
@@ -102,7 +101,7 @@ fn packet(flits: u32) -> (String, String) {
 
 const SWITCHINGS: [&str; 3] = ["wormhole", "virtual-cut-through", "store-and-forward"];
 
-/// Routers in which packets of so many flits have room.
+/// Routers with room for packets of `packet` flits.
 fn routers(packet: u32) -> impl Strategy<Value = String> {
     let input_queued = (0..SWITCHINGS.len(), 1u32..4, prop_oneof![Just(0), 1u32..6, Just(80)], 0u32..3, 0..PIPELINES.len()).prop_map(
         move |(switching, lanes, buffer, credit_delay, pipeline)| {
@@ -136,7 +135,7 @@ fn networks() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
 
-    /// A message of one packet or several, and one that answers it.
+    /// A message of one packet or several, and perhaps an answer.
     #[test]
     fn lone_messages_take_the_same_time_in_every_engine(
         links in networks(),
@@ -149,14 +148,14 @@ proptest! {
         prop_assert!(expected.is_some());
         for sharing in SHARINGS {
             let found = by_flows(&case, sharing);
-            // Only what several packets do to each other, and what follows a message, may be approximate.
+            // Only messages of several packets, and answers, may be approximate.
             let may_differ = is_approximate(&found) && (flits > packet || is_answered);
             let time = found.number("completion_time");
             prop_assert!(may_differ || time == expected, "{sharing}: {time:?}, not {expected:?}: {case:?}");
         }
         let formula = row(&case, "engine = \"analysis\"");
         if !is_answered && !is_approximate(&formula) {
-            // The cycle in which the last flit arrives is over one cycle later.
+            // The cycle in which the last flit arrives ends one cycle later.
             prop_assert_eq!(formula.number("zero_load_latency").map(|cycles| cycles + 1.0), expected, "{:?}", case);
         }
     }
@@ -178,7 +177,7 @@ proptest! {
     }
 }
 
-/// So many cases are a sample; `PROPTEST_CASES` asks for more.
+/// A sample of the cases; `PROPTEST_CASES` sets another number.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
 }
@@ -202,7 +201,7 @@ fn routers_store_packets_and_not_messages() {
     }
 }
 
-/// Wherever a slow channel is, a stored packet of 16 flits takes 45 cycles on it, 15 on each of the others, and 12 for its head.
+/// Whichever channel is slow, a stored packet of 16 flits takes 45 cycles on it, 15 on each of the others, and 12 for its head.
 #[test]
 fn a_slow_channel_counts_once() {
     for slow in 0..3 {
@@ -217,7 +216,7 @@ fn a_slow_channel_counts_once() {
     }
 }
 
-/// The entries of `not_modelled` of an all-to-all on a network that begin or end so.
+/// The entries of `not_modelled` of an all-to-all on a network with this beginning or end.
 fn entries(network: &str, packet: u32, engine: &str, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     let text =
         format!("engine = \"{engine}\"\n{network}\n[workload]\ncollective = \"alltoall\"\nmessage_flits = 8\npacket_flits = {packet}\n");
@@ -228,8 +227,8 @@ fn entries(network: &str, packet: u32, engine: &str, is_meant: impl Fn(&str) -> 
     entries.filter(|entry| is_meant(entry)).collect()
 }
 
-/// Packets of one message are spread over paths by these keys; a message that flows takes one, and the row says so. A message of one packet
-/// takes one path in any engine.
+/// These keys spread the packets of one message over paths; a message as a flow takes one path, and the row says so. A message of one
+/// packet takes one path in any engine.
 #[test]
 fn flows_say_by_which_key_packets_would_be_spread() {
     let tree = "[network]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\ndown = 2\n[routing]\n";
@@ -259,7 +258,7 @@ fn flows_say_by_which_key_packets_would_be_spread() {
     }
 }
 
-/// A GPU is one terminal, which sends one message at a time over a fast link and a slow one: who follows messages says so, where it is so.
+/// A GPU is one terminal, which sends one message at a time, over a fast link or a slow one: rows of engines that follow messages say so.
 #[test]
 fn links_of_different_speed_take_turns_and_rows_say_so() {
     let rails = |periods: &str| {

@@ -208,7 +208,7 @@ const ROUTERS: [&str; 11] = [
     "speculative = true\nlookahead = true",
 ];
 
-/// A network of its own: an edge list, and one pair of its terminals that sends.
+/// A drawn network: an edge list, and the pair of terminals that sends.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub(crate) edges: String,
@@ -229,8 +229,8 @@ fn speed() -> impl Strategy<Value = Speed> {
     (0u32..6, prop_oneof![Just(1u32), 1u32..5])
 }
 
-/// Connected networks of up to 7 routers, any of whose links have a speed of their own: a tree and some links more. One pair of terminals,
-/// which may be at one router.
+/// Connected networks of up to 7 routers with links of different speed: a tree and some more links. One pair of terminals, perhaps at one
+/// router.
 pub(crate) fn drawn_network() -> impl Strategy<Value = Drawn> {
     let tree = prop::collection::vec((any::<prop::sample::Index>(), speed()), 1..7);
     let more = prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), speed()), 0..4);
@@ -290,7 +290,7 @@ fn drawn_cases() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// One packet of the pair, as the file says it. The routing takes the lowest of equal ports, so that there is one path.
+/// One packet of the pair, as a file. The routing takes the lowest of equal ports, so there is one path.
 fn drawn_study(network: &Drawn, router: &str, flits: u32, engine: &str) -> kasuri_config::Study {
     let text = format!(
         "{engine}[network]\ntopology = \"file\"\npath = \"network\"\n[routing]\nalgorithm = \"minimal\"\ntie = \"lowest\"\n\
@@ -304,8 +304,8 @@ fn drawn_study(network: &Drawn, router: &str, flits: u32, engine: &str) -> kasur
 proptest! {
     #![proptest_config(drawn_cases())]
 
-    /// On networks each of whose links has a speed of its own, a packet takes the time of its own path, to the cycle, in all routers of
-    /// both simulators with cycles; what formulas say of it is exact, or the row says that it is approximate.
+    /// On networks with links of different speed a packet takes the time of its own path, to the cycle, in all routers of both simulators
+    /// with cycles; formulas have the same time, or the row says that it is approximate.
     #[test]
     fn a_packet_on_a_drawn_network_takes_the_time_of_its_own_path(network in drawn_network(), (router, flits) in drawn_router()) {
         let study = drawn_study(&network, &router, flits, "");
@@ -326,7 +326,7 @@ proptest! {
 proptest! {
     #![proptest_config(drawn_cases())]
 
-    /// So does a packet as a flow, by each sharing, or the row says that its time is approximate.
+    /// A packet as a flow has the same time, by each sharing, or the row says that its time is approximate.
     #[test]
     fn a_packet_as_a_flow_takes_the_time_of_its_own_path(network in drawn_network(), (router, flits) in drawn_router()) {
         let alone = zero_load(&drawn_study(&network, &router, flits, "").scenario).unwrap();

@@ -510,9 +510,9 @@ fn packets_are_conserved_whatever_dies() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Links fail for less time than a packet needs to cross them, so that packets follow those that were lost while these would still be on
-    /// their way. Between terminals of different leaves a packet takes four channels and three routers: none is faster than alone, none is lost
-    /// for good, and channels that pause others go on.
+    /// Links fail for less time than a packet needs to cross them, so packets follow lost ones that would still be on their path. Between
+    /// terminals of different leaves a packet takes four channels and three routers: no packet is faster than a lone one, all are delivered
+    /// in the end, and channels that pause others recover.
     #[test]
     fn short_failures_hasten_and_stop_nothing(
         (leaves, spines, latency, router) in (2_u64..6, 2_u32..4, 0_u64..30, 0_u64..6),

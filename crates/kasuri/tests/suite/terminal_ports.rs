@@ -221,8 +221,8 @@ fn threads_change_nothing() {
     assert!(on(1) == on(2) && on(1) == on(4));
 }
 
-/// A program whose two messages are on interfaces 0 and 1: over two planes they take as long as one message alone, over interface 0 both take twice as
-/// long; with one port a terminal it is refused.
+/// A program with two messages, on interfaces 0 and 1: over two planes they take as long as one message alone, over interface 0 both take
+/// twice as long; with one port for each terminal the program is refused.
 #[test]
 fn interfaces_of_a_program_are_ports() {
     struct One(String);

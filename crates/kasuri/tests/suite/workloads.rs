@@ -105,7 +105,7 @@ fn traffic_within_a_node_keeps_to_its_switch() {
         ["ecmp\"", "ecmp\"\nweights = \"capacity\"", "ecmp\"\nmetric = \"latency\"", "minimal\"", "minimal\"\nmetric = \"latency\""];
     for (wiring, routing) in ["rails", "nodes"].into_iter().flat_map(|wiring| routings.map(|routing| (wiring, routing))) {
         let found = completion_us(wiring, &format!("algorithm = \"{routing}"));
-        // Two links of 200 ns and three routers come to the last byte.
+        // Two links of 200 ns and three routers add to the last byte.
         assert!((155.6..156.1).contains(&found), "{wiring}, {routing}: {found} us");
     }
     assert!(completion_us("nodes", "algorithm = \"ecmp\"\nmetric = \"hops\"") > 1000.0);
