@@ -14,6 +14,9 @@ impl Run<'_> {
         if let (Some(agenda), true) = (&mut self.agenda, message.class >= self.classes) {
             agenda.sent(message.token);
         }
+        if !message.is_there {
+            self.messages.release(number);
+        }
         self.begin_next(source)
     }
 
@@ -33,6 +36,9 @@ impl Run<'_> {
             self.counts.statistics.to_self += f64::from(message.flits);
         }
         self.messages.end(number, &load);
+        if self.sending[source.0] != number {
+            self.messages.release(number);
+        }
         let answers = |class: usize| self.scenario.classes.get(class).is_some_and(|class| class.reply.is_some());
         let is_answered = !message.is_reply && answers(usize::from(message.class));
         // An answer takes the place of the message that it answers among those that are waited for.

@@ -45,16 +45,21 @@ impl Messages {
         self.messages.iter().filter(|message| message.is_there)
     }
 
-    /// A message is no more, nor its path.
+    /// A message has arrived; its path is free, and its number [once it has left its source](Self::release).
     pub(super) fn end(&mut self, number: u32, load: &Load) {
         self.messages[number as usize].is_there = false;
-        self.free.push(number);
         let length = usize::from(load.channels);
         if self.free_paths.len() <= length {
             self.free_paths.resize(length + 1, Vec::new());
         }
         self.free_paths[length].push(load.path);
         self.live -= 1;
+    }
+
+    /// Frees the number of a message that has left its source and has arrived. Either may come first: the last flit of a message may arrive
+    /// while it still occupies the injection channel.
+    pub(super) fn release(&mut self, number: u32) {
+        self.free.push(number);
     }
 
     /// Writes a path, and says where.

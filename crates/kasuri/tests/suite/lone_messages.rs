@@ -216,6 +216,19 @@ fn a_slow_channel_counts_once() {
     }
 }
 
+/// An answer may begin while the message that it answers still occupies a slow injection channel. Over one output-queued router of latency 0
+/// each way takes two channels of a cycle and the cycle in which the flit arrives, 6 in all, although the injection channel of rank 0 takes
+/// 4 cycles for its flit.
+#[test]
+fn an_answer_overtakes_the_slow_channel_of_its_message() {
+    let (sends, section) = messages(1, 1, true);
+    let links = "terminal a router 0 latency=0 period=4\nterminal b router 0 latency=0 period=1\n".to_owned();
+    let router = "architecture = \"output-queued\"\nlatency = 0\nswitching = \"virtual-cut-through\"".to_owned();
+    let case = Case { links, sends, router, section };
+    assert_eq!(by_flits(&case).number("completion_time"), Some(6.0));
+    assert_eq!(by_flows(&case, "arbitrated").number("completion_time"), Some(6.0));
+}
+
 /// The entries of `not_modelled` of an all-to-all on a network with this beginning or end.
 fn entries(network: &str, packet: u32, engine: &str, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     let text =
