@@ -83,7 +83,7 @@ pub(crate) struct Balance {
     pub(crate) flits_in_flight: i64,
 }
 
-/// All counters of a tile: a field for each quantity of a row.
+/// All counters of a tile. Many fields, because each is another quantity of a row.
 pub(crate) struct Statistics {
     pub(crate) counting: Counting,
     /// Are flits counted as delivered with the tail of their packet? They are if links fail during the run: only then is it known that the
