@@ -6,7 +6,8 @@
 
 use crate::refusal::Refusal;
 use crate::scenario::Scenario;
-use kasuri_network::id::ChannelId;
+use kasuri_network::id::{ChannelId, TerminalId};
+use kasuri_network::network::Network;
 use kasuri_network::predictor::direction::ByLevel;
 use kasuri_network::routing::extents::Extents;
 use kasuri_workload::timeline::Span;
@@ -387,7 +388,31 @@ impl Distribution {
 
 /// Rounds cycles down to a whole number. A sum of fractions that misses a whole number only by rounding errors counts as that number.
 pub fn whole_cycles(cycles: f64) -> f64 {
-    (cycles * (1.0 + 1e-12)).floor()
+    (cycles + (cycles * 1e-12).min(1e-3)).floor()
+}
+
+/// A lower bound, in whole cycles, on the time of traffic for which some channel needs `busy` cycles, or the channels of a cut do in the
+/// mean; at least 1 for any traffic.
+///
+/// The last flit occupies its channel for a period, but it may arrive at its terminal earlier: n flits over a channel of period p need
+/// (n - 1) p cycles and, if that is less than p, the time of a flit over the channel, an injection and an ejection.
+pub fn least_cycles(network: &Network, busy: f64) -> f64 {
+    if busy <= 0.0 {
+        return 0.0;
+    }
+    (whole_cycles(busy) - unfinished_cycles(network) as f64).max(1.0)
+}
+
+/// The most cycles for which a channel may still be occupied by a flit that has arrived at its terminal. Routers' cycles are left out.
+fn unfinished_cycles(network: &Network) -> u64 {
+    let flight = |channel: ChannelId| u64::from(network.link(channel).latency) + 1;
+    let terminals = || (0..network.terminal_count()).map(TerminalId);
+    let injections = || terminals().map(|terminal| network.injection_channel(terminal));
+    let ejections = || terminals().map(|terminal| network.ejection_channel(terminal));
+    let (first, last) = (injections().map(flight).min().unwrap_or(0), ejections().map(flight).min().unwrap_or(0));
+    let others = injections().map(|channel| (channel, last)).chain(ejections().map(|channel| (channel, first)));
+    let all = others.chain(network.all_router_channels().map(|channel| (channel, first + last)));
+    all.map(|(channel, others)| u64::from(network.link(channel).period).saturating_sub(flight(channel) + others)).max().unwrap_or(0)
 }
 
 /// The answer of a run. [`Outcome::new`] begins one.

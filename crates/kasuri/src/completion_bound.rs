@@ -4,10 +4,11 @@
 //! channels across (Dally and Towles, section 3.3). Cuts are taken at terminals, at single routers, and where labels and distances of the
 //! topology divide it: groups, planes of coordinates, subtrees, shells. In an all-to-all, all flits also travel at least the length of a
 //! shortest path. A cut that is missed makes the bound lower, not wrong. Links that are down count as if they were up, so that a failure
-//! does not bring the bound nearer to the run. Latencies are left out.
+//! does not bring the bound nearer to the run. Latencies are left out, but for those that
+//! are shorter than a period ([`least_cycles`]).
 
 use kasuri_config::Study;
-use kasuri_model::engine::{Outcome, whole_cycles};
+use kasuri_model::engine::{Outcome, least_cycles};
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_workload::collective::{ALL_TO_ALL, Least};
@@ -26,14 +27,17 @@ pub(crate) fn completion_bound(study: &Study) -> Option<f64> {
     let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
     let collective = closed.workload.collective()?;
     let once = at_terminals(&study.scenario.network, &collective)?.max(at_cuts(&study.scenario.network, &collective));
-    Some(whole_cycles(once * f64::from(collective.times)))
+    // Parts of a vector may leave flits almost empty, which still take a cycle.
+    let sends = collective.least.is_some_and(|least| least.sent > 0);
+    Some(least_cycles(&study.scenario.network, once * f64::from(collective.times)).max(if sends { 1.0 } else { 0.0 }))
 }
 
 /// The same for the paths of a run: the time of its busiest channel, or the bound of the network if that is more.
 pub(crate) fn routing_bound(study: &Study, outcome: &Outcome, completion_bound: f64) -> f64 {
     let network = &study.scenario.network;
     let busy = |(channel, flits): (usize, &u64)| *flits as f64 * f64::from(network.link(ChannelId(channel as u32)).period);
-    outcome.channel_flits.iter().enumerate().map(busy).fold(completion_bound, f64::max)
+    let busiest = outcome.channel_flits.iter().enumerate().map(busy).fold(0.0, f64::max);
+    least_cycles(network, busiest).max(completion_bound)
 }
 
 /// The bound by the terminals' channels.

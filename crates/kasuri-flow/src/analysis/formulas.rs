@@ -5,7 +5,7 @@ use super::waiting::Waiting;
 use super::workload::closed_workload;
 use super::{AnalysisError, ChannelLoads, ZeroLoad, channel_loads, hit_rates, zero_load};
 use crate::support::{self, Column};
-use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status, whole_cycles};
+use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status, least_cycles};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};
@@ -280,5 +280,5 @@ fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<f64> {
         return None;
     }
     let flits: f64 = scenario.batches().map(|(class, packets)| packets as f64 * class.sizes.mean()).sum();
-    formulas.static_throughput.map(|bound| whole_cycles(flits / bound))
+    formulas.static_throughput.map(|bound| least_cycles(&scenario.network, flits / bound))
 }

@@ -4,7 +4,7 @@ use super::exchange::{exchange, exchange_of};
 use super::formulas::NOT_MODELLED;
 use crate::lone::{self, Sizes};
 use crate::paths::{Paths, Request, Walk};
-use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status};
+use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status, least_cycles};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::metrics::Bisection;
@@ -114,12 +114,12 @@ fn outcome(scenario: &Scenario, sums: Totals) -> Outcome {
     let network = &*scenario.network;
     let busy = |channel: ChannelId| sums.channel_flits[channel.index()] * u64::from(network.link(channel).period);
     let busiest = || (0..network.channel_count()).map(|channel| busy(ChannelId(channel))).max().unwrap_or(0);
-    let bound = sums.bound.unwrap_or_else(busiest);
+    let busiest = sums.bound.unwrap_or_else(busiest);
     let terminals = || (0..network.terminal_count()).map(TerminalId);
     let of = |channel: ChannelId| sums.channel_flits[channel.index()];
     let messages = sums.messages.max(1) as f64;
     Outcome {
-        measured_cycles: bound,
+        measured_cycles: busiest,
         accepted_flits: terminals().map(|terminal| of(network.ejection_channel(terminal))).collect(),
         injected_flits: terminals().map(|terminal| of(network.injection_channel(terminal))).collect(),
         self_flits: Some(sums.to_self),
@@ -135,7 +135,7 @@ fn outcome(scenario: &Scenario, sums: Totals) -> Outcome {
         }),
         channel_flits: sums.channel_flits,
         ..Outcome::new(Status::Completed)
-            .completed(Some((bound as f64, Vec::new())))
+            .completed(Some((least_cycles(network, busiest as f64), Vec::new())))
             .leaving_out(NOT_MODELLED, std::iter::once("workload.synchronisation".to_owned()).chain(sums.approximations))
     }
 }

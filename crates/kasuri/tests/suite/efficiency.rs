@@ -56,7 +56,30 @@ fn other_collectives_are_bounded_by_their_data() {
     assert_eq!(bound("collective = \"allreduce\"\nschedule = \"ring\"\nmessage_flits = 800"), Some(1400.0));
     assert_eq!(bound("collective = \"allgather\"\nmessage_flits = 50\nrepeat = 2"), Some(700.0));
     assert_eq!(bound("collective = \"broadcast\"\nmessage_flits = 50"), Some(50.0));
+    // The parts of a vector of one flit are flits that are almost empty.
+    assert_eq!(bound("collective = \"allreduce\"\nschedule = \"ring\"\nmessage_flits = 1"), Some(1.0));
     assert_eq!(bound("collective = \"barrier\""), None);
+}
+
+/// A flit occupies a channel of period 40 for longer than it takes over three channels of latency 1, 2 cycles each, and two routers. So n flits
+/// need 40 (n - 1) cycles, and 2 + 2 for the injection or ejection channel that holds them up and the one at the other end.
+#[test]
+fn the_last_flit_of_a_slow_channel_arrives_before_the_bound() {
+    let network = "topology = \"mesh\"\ndimensions = [2]\nchannel_period = 40\nterminal_channel_period = 40";
+    for (flits, bound) in [(1, 4.0), (3, 84.0)] {
+        let text = |engine: &str| {
+            format!(
+                "engine = \"{engine}\"\n[network]\n{network}\n[routing]\nalgorithm = \"minimal\"\n\
+                 [workload]\ncollective = \"alltoall\"\nmessage_flits = {flits}\n"
+            )
+        };
+        for engine in ["analysis", "flow", "flit"] {
+            let document = Document::parse_for(*KNOWN, "slow.toml", &text(engine)).unwrap();
+            let row = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap().rows.remove(0);
+            assert_eq!([number(&row, "completion_bound"), number(&row, "routing_bound")], [bound; 2], "{engine}");
+            assert!(number(&row, "completion_time") >= bound && number(&row, "efficiency") <= 1.0, "{engine}");
+        }
+    }
 }
 
 /// If the default is far from the bound, the hint names keys, and a run with these keys has the efficiency that the hint gives. That run
