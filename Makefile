@@ -15,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME
 say = @echo "kasuri: $(1)"
 
 .DELETE_ON_ERROR:
-.PHONY: help build mpi demo test test-rust test-python lint format verify bench docs fuzz clean rust
+.PHONY: help build mpi demo test test-rust test-python lint format verify bench timings docs fuzz clean rust
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -209,6 +209,9 @@ verify-docs: build $(VENV)/.test
 verify-papers: build
 	$(call say,making published figures again (kasuri reproduce); minutes; what $(OUT)/reproduce holds is not computed again)
 	@$(KASURI) reproduce --strict --out $(OUT)/reproduce mfs mlfm prediction-router virtual-network cenju4
+
+timings: build  ## measures what an edit costs until the program and the tests are built again [COLD=1: and a build from nothing]
+	@$(PY) tools/timings.py $(if $(COLD),--cold)
 
 bench: build  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
