@@ -11,6 +11,11 @@ pub(crate) const MACHINE: &[Excuse] = &[
         "the queue in which a packet waits names its output: nothing is left to guess",
     ),
     (
+        &["router.bubble"],
+        "vc_release = \"tail-credit\"",
+        "a virtual channel that is free only when all its credits are back holds one packet: a ring needs room for a second one to move",
+    ),
+    (
         &[
             "router.virtual_channels",
             "router.vc_per_destination",
