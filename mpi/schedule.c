@@ -1,4 +1,4 @@
-/* Reads the schedule file. Its layout stands in docs/reference/file-formats.md; the writer is kasuri_config, format::mpi. */
+/* Reads the schedule file. Its layout stands in docs/reference/file-formats.md; the writer is kasuri_formats::mpi. */
 #include "schedule.h"
 
 #include <errno.h>

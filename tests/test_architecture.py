@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ROOT / "crates"
-SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet")
+SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-formats", "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet")
 
 # What is simulated, and the contract with the engines.
 DESCRIPTION = {"kasuri-network", "kasuri-workload", "kasuri-model"}
@@ -19,12 +19,13 @@ FLOORS = {
     "kasuri-network": set(),
     "kasuri-workload": {"kasuri-network"},
     "kasuri-model": {"kasuri-network", "kasuri-workload"},
-    "kasuri-config": DESCRIPTION,
+    "kasuri-formats": {"kasuri-network", "kasuri-workload"},
+    "kasuri-config": {*DESCRIPTION, "kasuri-formats"},
     "kasuri-flit": DESCRIPTION,
     "kasuri-flow": DESCRIPTION,
     "kasuri-packet": DESCRIPTION,
-    "kasuri": {*DESCRIPTION, "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet"},
-    "kasuri-py": {*DESCRIPTION, "kasuri-config", "kasuri"},
+    "kasuri": {*DESCRIPTION, "kasuri-formats", "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet"},
+    "kasuri-py": {*DESCRIPTION, "kasuri-formats", "kasuri-config", "kasuri"},
 }
 # Threads, terminals, progress bars, Python, signals: not below the façade.
 NOT_BELOW_THE_FACADE = {"rayon", "clap", "comfy-table", "indicatif", "signal-hook", "pyo3", "numpy"}
@@ -80,7 +81,7 @@ def test_engines_are_named_in_one_list_only():
     # BookSim's language has one engine.
     others = (f"{crate}/src" for crate in FLOORS if crate not in {"kasuri-flit", "kasuri-flow"})
     found = {place.split(":")[0].rsplit("/src/")[1] for place in places(r'"(analysis|flow|flit)"', *others)}
-    assert {Path(name).name for name in found} == {"engines.rs", "translate.rs"}
+    assert {Path(name).name for name in found} == {"engines.rs", "booksim.rs"}
 
 
 def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():

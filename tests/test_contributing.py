@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COPY = TARGET / "contributing"
 # The crates whose tests run over the families that the guide adds to, and those that are compiled only.
-BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-config")
+BELOW = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-formats", "kasuri-config")
 ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri-packet", "kasuri", "kasuri-distances")
 
 # They compile a second workspace, which takes minutes.

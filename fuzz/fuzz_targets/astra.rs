@@ -1,7 +1,7 @@
 //! No bytes make the readers of ASTRA-sim's files and of layer tables panic.
 #![no_main]
 
-use kasuri_config::format::{astra, layers};
+use kasuri_formats::{astra, layers};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = (astra::network("n.yml", bytes), astra::custom_nodes("c.yml", bytes));

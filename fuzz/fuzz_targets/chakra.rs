@@ -1,7 +1,7 @@
 //! No bytes make the reader of execution traces panic, and pieces give what the whole gives.
 #![no_main]
 
-use kasuri_config::format::chakra::{Reader, parse};
+use kasuri_formats::chakra::{Reader, parse};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let whole = parse("fuzz.et", bytes);

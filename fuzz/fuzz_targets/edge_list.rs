@@ -1,7 +1,7 @@
 //! No bytes make the reader of edge lists panic, nor the building of what it has read.
 #![no_main]
 
-use kasuri_config::format::edge_list;
+use kasuri_formats::edge_list;
 use kasuri_network::network::Link;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

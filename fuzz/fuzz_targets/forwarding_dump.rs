@@ -1,7 +1,7 @@
 //! No bytes make the readers of forwarding tables panic: those of ibroute and OpenSM, and those of lines.
 #![no_main]
 
-use kasuri_config::format::{forwarding_csv, forwarding_dump};
+use kasuri_formats::{forwarding_csv, forwarding_dump};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, Topology, full_mesh::FullMesh};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! No bytes make the readers of GOAL or the checks of a program panic, and what was read is written so that it reads the same.
 #![no_main]
 
-use kasuri_config::format::{goal, goal_binary};
+use kasuri_formats::{goal, goal_binary};
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::placement;
 use kasuri_workload::workload::program::Program;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_config::fabric::{Options, import};
-use kasuri_config::format::graphml;
+use kasuri_formats::graphml;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = graphml::read("fuzz.graphml", bytes);

@@ -1,7 +1,7 @@
 //! No text makes the reader of host lists panic, and what is written is read again.
 #![no_main]
 
-use kasuri_config::format::hostlist;
+use kasuri_formats::hostlist;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(names) = std::str::from_utf8(bytes).map_err(drop).and_then(|text| hostlist::parse(text).map_err(drop)) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_config::fabric::{Options, import};
-use kasuri_config::format::{ibnetdiscover, ibnetdiscover_ports};
+use kasuri_formats::{ibnetdiscover, ibnetdiscover_ports};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = ibnetdiscover::parse("fuzz.txt", bytes);

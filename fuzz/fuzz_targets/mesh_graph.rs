@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_config::fabric::{Join, Options, import};
-use kasuri_config::format::mesh_graph;
+use kasuri_formats::mesh_graph;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = mesh_graph::parse("fuzz.textproto", bytes);

@@ -1,7 +1,7 @@
 //! No bytes make the reader or the checker of MSCCL's algorithms panic, and what was read is written so that it reads the same.
 #![no_main]
 
-use kasuri_config::format::msccl;
+use kasuri_formats::msccl;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(algorithm) = msccl::parse("fuzz.xml", bytes) else { return };

@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_config::fabric::{Options, import};
-use kasuri_config::format::nccl;
+use kasuri_formats::nccl;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = nccl::parse("fuzz.xml", bytes);

@@ -1,7 +1,7 @@
 //! No bytes make the reader of networks as JSON panic; what it reads is written and read as the same network.
 #![no_main]
 
-use kasuri_config::format::network_json;
+use kasuri_formats::network_json;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(network) = network_json::parse("fuzz.json", bytes) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use kasuri_config::fabric::{Options, import};
-use kasuri_config::format::ns3;
+use kasuri_formats::ns3;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = ns3::parse("fuzz.txt", bytes);

@@ -1,7 +1,7 @@
 //! No bytes make the reader of traces panic, in however many pieces they come.
 #![no_main]
 
-use kasuri_config::format::trace::Lines;
+use kasuri_formats::trace::Lines;
 use kasuri_workload::units::Units;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! No bytes make the readers of permutations, traffic matrices and sizes of messages panic.
 #![no_main]
 
-use kasuri_config::format::traffic;
+use kasuri_formats::traffic;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = traffic::parse_permutation("fuzz.txt", bytes, 4);

@@ -2,9 +2,10 @@
 
 use super::Known;
 use super::error::{ConfigError, Location};
-use super::names::{shown, unknown};
+use super::shown::shown;
 use super::sweep::{CASE, flatten_cases};
-use crate::format::recognise::{self, Form};
+use kasuri_formats::names::unknown;
+use kasuri_formats::recognise::{self, Form};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -163,7 +164,7 @@ impl Document {
     pub fn set(&mut self, key: &str, value: Value) -> Result<(), ConfigError> {
         let location = match self.default {
             Location::Table => Location::Table,
-            _ => Location::Argument(format!("--set {key}={}", super::names::compact(&value))),
+            _ => Location::Argument(format!("--set {key}={}", super::shown::compact(&value))),
         };
         self.set_at(key, value, location)
     }

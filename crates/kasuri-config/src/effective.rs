@@ -2,8 +2,8 @@
 
 use super::document::{Document, Part, is_within};
 use super::error::ConfigError;
-use super::names::shown;
 use super::shape;
+use super::shown::shown;
 use super::sweep::CASE;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};

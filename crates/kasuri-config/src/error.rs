@@ -1,6 +1,6 @@
 //! What a wrong description is answered with.
 
-use super::names::printable;
+use kasuri_formats::names::printable;
 use std::fmt;
 use thiserror::Error;
 

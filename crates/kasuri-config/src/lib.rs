@@ -1,25 +1,24 @@
-//! HOW an experiment is written: the experiment file, and every other file format.
+//! HOW an experiment is written: the experiment file.
 //!
 //! ```text
 //! text ── Document::parse ──> Document ── points ──> Point … ── Preparation::study ──> Study { scenario, measure, engine }
 //! ```
 //! Every error, from the TOML syntax to a pattern that does not fit its network, is a [`ConfigError`]: it names the place in
-//! the file (or the `--set` that the value comes from), the key, the value, and what would be right. [`mod@format`] has the parsers and
-//! writers of everything else, [`topology`] and [`pattern`] what is read from files among their families, with the tables of all.
+//! the file (or the `--set` that the value comes from), the key, the value, and what would be right. `kasuri-formats` parses and writes all
+//! other files; this crate makes networks and workloads of them: [`fabric`], [`topology`], [`pattern`], [`routing`], [`booksim`].
 //!
-//! No engine sees this crate, so that a new key or format compiles none of them again. It reads no file either: bytes come in through
+//! No engine sees this crate, so that a new key compiles none of them again. It reads no file either: bytes come in through
 //! [`Files`](kasuri_network::topology::Files).
 
+pub mod booksim;
 mod document;
 mod effective;
 mod endpoint;
 mod error;
 pub mod fabric;
 mod faults;
-pub mod format;
 mod host_memory;
 mod measure;
-mod names;
 pub mod pattern;
 mod physical;
 mod plot;
@@ -30,6 +29,7 @@ mod schema;
 mod schemas;
 mod section;
 mod shape;
+mod shown;
 mod study;
 mod sweep;
 mod terminal_ports;
@@ -45,7 +45,6 @@ pub use document::Document;
 pub use effective::Record;
 pub use error::{ConfigError, ConfigErrors, Location};
 pub use measure::{BookSimRules, Measure, Rules, Search, SimType, Until};
-pub use names::{nearest, printable, unknown};
 pub use schema::json_schema;
 pub use study::{Built, Preparation, Study};
 pub use sweep::{CASE, MAX_POINTS, Point, Sweep};

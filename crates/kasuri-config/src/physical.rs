@@ -3,8 +3,8 @@
 //! Rates become periods: the cycle is as long as all of them need to be whole numbers of cycles whose ratios are those of the rates, so
 //! nothing is rounded, and nothing drifts. Links of 100 and 40 Gbit/s have periods of 2 and 5 cycles of a channel of 200 Gbit/s.
 
-use super::fabric::rate::{Rate, Speed, periods};
 use super::units::UnitParameters;
+use kasuri_formats::rate::{Rate, Speed, periods};
 use kasuri_model::time::CyclesOrTime;
 use kasuri_network::network::MAX_CHANNEL_CYCLES;
 use kasuri_network::topology::{ChannelParameters, PerDimension};

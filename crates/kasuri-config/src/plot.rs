@@ -2,8 +2,8 @@
 
 use super::document::{Document, Part};
 use super::error::ConfigError;
-use super::names::shown;
 use super::shape;
+use super::shown::shown;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use toml::Value;

@@ -2,9 +2,10 @@
 
 use super::document::Part;
 use super::error::ConfigError;
-use super::names::{shown, unknown};
 use super::shape;
+use super::shown::shown;
 use super::study::{Context, find_member};
+use kasuri_formats::names::unknown;
 use kasuri_network::fields::fields_of;
 use kasuri_network::registry::Entry;
 use schemars::{JsonSchema, schema_for};

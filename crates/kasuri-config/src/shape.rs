@@ -4,7 +4,8 @@
 //! and every family member has anyway (`kasuri schema` prints it), tells the exact key and what would be right. Known here
 //! are the forms that schemars gives to structures, unit enumerations, untagged enumerations, options, numbers and lists.
 
-use super::names::{shown, unknown};
+use super::shown::shown;
+use kasuri_formats::names::unknown;
 use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 

@@ -12,7 +12,7 @@ mod set;
 
 use super::document::{Document, Part};
 use super::error::{ConfigError, Location};
-use super::names::shown;
+use super::shown::shown;
 use axis::{Axis, Claims};
 pub(super) use case::flatten_cases;
 use family::Families;

@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::section::Section;
 use super::traffic::Setting;
-use crate::format::trace;
+use kasuri_formats::trace;
 use kasuri_model::scenario::WorkloadPart;
 use kasuri_workload::traffic::MAX_PACKET_FLITS;
 use kasuri_workload::units::Units;

@@ -1,8 +1,8 @@
 //! `[traffic]` and its classes.
 
 use super::error::ConfigError;
-use super::names::shown;
 use super::section::Section;
+use super::shown::shown;
 use super::study::Context;
 use super::terminal_ports::ChosenPorts;
 use crate::pattern::ALL_PATTERNS;

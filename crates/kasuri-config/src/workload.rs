@@ -1,12 +1,12 @@
 //! `[workload]`: closed workloads.
 
 use super::error::ConfigError;
-use super::names::unknown;
 use super::section::Section;
 use super::traffic::Setting;
-use crate::format::chakra::{self, Unread};
-use crate::format::traffic::parse_sizes;
-use crate::format::{astra, goal, goal_binary, layers};
+use kasuri_formats::chakra::{self, Unread};
+use kasuri_formats::names::unknown;
+use kasuri_formats::traffic::parse_sizes;
+use kasuri_formats::{astra, goal, goal_binary, layers};
 use kasuri_model::scenario::{ClosedWorkload, WorkloadPart};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{TerminalRef, Terminals};

@@ -30,14 +30,14 @@ pub(crate) fn edge_list(py: Python<'_>, table: &str, folder: &str, texts: BTreeM
             "an edge list has one link for each terminal, but terminals of this network have several ports; use to_json",
         ));
     }
-    Ok(py.detach(|| kasuri_config::format::edge_list::write(&network)))
+    Ok(py.detach(|| kasuri_formats::edge_list::write(&network)))
 }
 
 /// The same network as JSON text, with labels and names.
 #[pyfunction]
 pub(crate) fn network_json(py: Python<'_>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<String> {
     let network = build(py, table, folder, texts)?;
-    Ok(py.detach(|| kasuri_config::format::network_json::write(&network)))
+    Ok(py.detach(|| kasuri_formats::network_json::write(&network)))
 }
 
 /// Counts, distances and bisection as JSON text.

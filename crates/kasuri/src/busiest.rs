@@ -3,7 +3,7 @@
 use crate::checksums::network_id;
 use crate::results::{NETWORK_ID, RunRow};
 use crate::store::Store;
-use kasuri_config::format::network_json;
+use kasuri_formats::network_json;
 use kasuri_network::id::ChannelId;
 use std::fs;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::checksums::network_id;
 use crate::store::{Store, StoreError};
-use kasuri_config::format::network_json;
+use kasuri_formats::network_json;
 use kasuri_network::network::Network;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -1,10 +1,10 @@
 //! Who has which LID, and what the forwarding tables say of it.
 
-use super::discovery::{Discovery, Kind, MAX_LID};
 use super::{Adapter, FabricError, Plan, Routers, SourceFile};
-use crate::format::forwarding_dump::{self, Item};
-use crate::format::service_levels::{self, Source};
-use crate::format::{FormatError, sl2vl};
+use kasuri_formats::discovery::{Discovery, Kind, MAX_LID};
+use kasuri_formats::forwarding_dump::{self, Item};
+use kasuri_formats::service_levels::{self, Source};
+use kasuri_formats::{FormatError, sl2vl};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::routing::tables::{ForwardingTables, LaneMaps, NO_PORT};
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Fabrics from edge lists and GraphML.
 
 use super::parts::check_rates;
-use super::rate::Speed;
-use super::{Details, Fabric, FabricError, Options, UNUSED_LINK_RATE};
-use crate::format::edge_list::{Edge, EdgeList};
+use super::{Fabric, FabricError, Options, UNUSED_LINK_RATE};
+use kasuri_formats::details::Details;
+use kasuri_formats::edge_list::{Edge, EdgeList};
+use kasuri_formats::rate::Speed;
 use kasuri_network::id::ChannelId;
 use kasuri_network::network::Link;
 use std::borrow::Cow;

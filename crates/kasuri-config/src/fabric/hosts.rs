@@ -4,7 +4,7 @@
 //! (`localhost mlx5_0`): many machines share it. The hosts of such adapters are distinguished by the GUID of their system (`sysimgguid`, or
 //! else the adapter's own GUID).
 
-use super::discovery::{Discovery, Kind, Node};
+use kasuri_formats::discovery::{Discovery, Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that drivers append to the name of a host.

@@ -5,10 +5,10 @@
 //! several such paths by the join that is named first.
 
 use super::parts::{LinkPart, MAX_TABLE_ENTRIES, Parts, Ports, TerminalPart};
-use super::rate::Speed;
 use super::{Fabric, FabricError, Options};
-use crate::format::FormatError;
-use crate::format::mesh_graph::{Connection, Mesh, MeshGraph, Policy, Shape};
+use kasuri_formats::FormatError;
+use kasuri_formats::mesh_graph::{Connection, Mesh, MeshGraph, Policy, Shape};
+use kasuri_formats::rate::Speed;
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::BTreeMap;

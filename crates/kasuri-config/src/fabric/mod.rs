@@ -5,35 +5,33 @@
 //! which a fabric was discovered does not matter. Ports keep their numbers: port 0 of a switch, which is the switch itself, has no channel.
 
 mod addresses;
-pub(crate) mod discovery;
 mod edge_list;
 mod hosts;
 mod mesh_graph;
 mod nccl;
 mod ns3;
 mod order;
-mod pairs;
 mod parts;
-pub(crate) mod rate;
 mod slurm;
 
 pub use hosts::host_of;
 pub use mesh_graph::Join;
 pub use order::natural;
-pub use pairs::parse_pairs;
-pub use rate::{Rate, Speed};
 pub use slurm::ForSlurm;
 
-use crate::format::recognise::{self, Form};
-use crate::format::text::{NotText, decode, without_mark};
-use crate::format::{self, FormatError, ibnetdiscover, ibnetdiscover_ports, network_json, service_levels, tool_messages};
-use crate::names::distinguish;
 use addresses::Addresses;
-use discovery::{CableEnds, Discovery, Kind};
 use hosts::Hosts;
+use kasuri_formats::details::Details;
+use kasuri_formats::discovery::{CableEnds, Discovery, Kind};
+use kasuri_formats::error::FormatError;
+use kasuri_formats::file_kind::{FileKind, kind_of};
+use kasuri_formats::names::distinguish;
+use kasuri_formats::rate::{self, Rate, Speed};
+use kasuri_formats::recognise::{self, Form};
+use kasuri_formats::text::{NotText, decode};
+use kasuri_formats::{self as format, ibnetdiscover, ibnetdiscover_ports, network_json};
 use kasuri_network::id::{ChannelId, Port, RouterId};
 use kasuri_network::network::{Endpoint, Link, MAX_CHANNEL_CYCLES, Network, NetworkBuilder, NetworkError};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -47,44 +45,6 @@ pub struct Fabric {
     pub network: Network,
     /// Names, addresses and rates.
     pub details: Details,
-}
-
-/// What a network does not hold of a fabric. Many fields, because each is a column of its own in the network's file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Details {
-    /// The GUID of each switch, `0x0002c90000001000`; of each terminal that of its port, or its node's where the port's is not told.
-    pub router_guids: Vec<String>,
-    /// As [`Self::router_guids`].
-    pub terminal_guids: Vec<String>,
-    /// The LID of each switch; 0 is none.
-    pub router_lids: Vec<u32>,
-    /// The first LID of each terminal; 0 is none.
-    pub terminal_lids: Vec<u32>,
-    /// Each terminal answers to 2^lmc LIDs.
-    pub terminal_lmcs: Vec<u8>,
-    /// The host of each terminal.
-    pub hosts: Vec<String>,
-    /// Is a terminal a host's adapter, and not a switch's own (SHARP) or a router's?
-    pub is_host: Vec<bool>,
-    /// Is a router a switch, and not itself a host, a GPU, a chip or a CPU? Empty where all are switches.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub is_switch: Vec<bool>,
-    /// The rates that occur, as `ibnetdiscover` names them.
-    pub rates: Vec<String>,
-    /// Their payloads in Gbit/s.
-    pub gbit_per_second: Vec<f64>,
-    /// Which of the rates each channel has.
-    pub channel_rates: Vec<u8>,
-    /// Gbit/s of a channel that carries a flit in each cycle: what `[network] channel_gbit_per_second` has to be. 0 where rates are not
-    /// known.
-    pub channel_gbit_per_second: f64,
-    /// The flit length in bytes at which latencies in seconds became cycles, if the file has such latencies: the value that
-    /// `[network] flit_bytes` has to have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_flit_bytes: Option<u32>,
-    /// What was found that is worth a look.
-    pub notes: Vec<String>,
 }
 
 /// Is the adapter of this name, of the host of that name, taken?
@@ -128,101 +88,6 @@ pub enum FabricError {
         /// What is wrong.
         problem: NetworkError,
     },
-}
-
-/// What a file of a fabric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// What `ibnetdiscover` prints, or a network of ibsim.
-    Discovery,
-    /// What `ibnetdiscover -p` prints.
-    Ports,
-    /// Forwarding tables: `dump_lfts`, `ibroute`, `opensm-lfts.dump`.
-    Tables,
-    /// Virtual lanes by service level: `opensm-sl2vl.dump`.
-    Lanes,
-    /// Service levels by source and destination.
-    Levels,
-    /// A network as Kasuri writes it.
-    Network,
-    /// A mesh graph descriptor, in text of Protocol Buffers.
-    MeshGraph,
-    /// A mesh graph descriptor, in YAML.
-    MeshGraphYaml,
-    /// NCCL's topology of a node, or another file in XML, which is refused by its first element.
-    Nccl,
-    /// A graph in GraphML.
-    GraphMl,
-    /// An edge list.
-    EdgeList,
-    /// A topology of ns-3 or SimAI.
-    Ns3,
-}
-
-impl FileKind {
-    /// Those that say all of a fabric: one file is enough, and nothing can be added to it.
-    fn is_whole(self) -> bool {
-        !matches!(self, Self::Discovery | Self::Ports | Self::Tables | Self::Lanes | Self::Levels)
-    }
-}
-
-/// Lines that are looked at to tell what a file is.
-const LINES_LOOKED_AT: usize = 20_000;
-
-/// Bytes of XML that are looked at to find its first element.
-const BYTES_LOOKED_AT: usize = 10_000;
-
-/// What a file is, by what its first lines say.
-pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
-    let bytes = without_mark(bytes);
-    // It begins with numbers, as service levels do.
-    if format::ns3::is_topology(bytes) {
-        return Some(FileKind::Ns3);
-    }
-    let lines = bytes.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii);
-    let says_something = |line: &&[u8]| {
-        let is_message = || std::str::from_utf8(line).is_ok_and(tool_messages::is_message);
-        !(line.is_empty() || line.starts_with(b"#") || line.starts_with(b"DR path") || is_message())
-    };
-    for line in lines.filter(says_something) {
-        let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word.as_bytes()));
-        if begins(&["{"]) {
-            return Some(FileKind::Network);
-        } else if begins(&["<"]) {
-            let is_graph = bytes.windows(9).take(BYTES_LOOKED_AT).any(|window| window == b"<graphml " || window == b"<graphml>");
-            return Some(if is_graph { FileKind::GraphMl } else { FileKind::Nccl });
-        } else if begins(&["router ", "terminal "]) {
-            return Some(FileKind::EdgeList);
-        } else if begins(&["Unicast lids", "Multicast mlids"]) {
-            return Some(FileKind::Tables);
-        } else if line.windows(10).any(|window| window == b", base LID") {
-            return Some(FileKind::Lanes);
-        } else if begins(&["mesh_descriptors", "graph_descriptors", "switch_descriptors", "top_level_instance", "pinnings"]) {
-            return Some(FileKind::MeshGraph);
-        } else if begins(&["ChipSpec"]) {
-            return Some(FileKind::MeshGraphYaml);
-        } else if begins(&["CA ", "SW ", "RT "]) {
-            return Some(FileKind::Ports);
-        } else if begins(&[
-            "vendid=",
-            "devid=",
-            "sysimgguid=",
-            "switchguid=",
-            "caguid=",
-            "rtguid=",
-            "Switch",
-            "Ca",
-            "Hca",
-            "Rt",
-            "[",
-            "Chassis",
-        ]) {
-            return Some(FileKind::Discovery);
-        } else if std::str::from_utf8(line).is_ok_and(|line| service_levels::is_level(line.split('#').next().unwrap_or_default().trim())) {
-            return Some(FileKind::Levels);
-        }
-    }
-    None
 }
 
 /// Puts the files of a fabric together.
@@ -549,50 +414,6 @@ fn adapters(
 /// Is the adapter of this name a part of a switch: an aggregation node of SHARP?
 fn is_of_a_switch(name: &str) -> bool {
     name.contains("Aggregation Node") || name.starts_with("Quantum Mellanox Technologies")
-}
-
-impl Details {
-    /// Of a network of which nothing more is known: terminals are hosts of their names, all channels of one rate.
-    fn unknown(network: &Network) -> Self {
-        let hosts = (0..network.terminal_count()).map(|terminal| network.terminal_names().of(terminal)).collect();
-        let periods: BTreeSet<u32> = (0..network.channel_count()).map(|channel| network.link(ChannelId(channel)).period).collect();
-        let place = |channel| periods.range(..network.link(ChannelId(channel)).period).count() as u8;
-        let fits = periods.len() <= usize::from(u8::MAX);
-        Self {
-            hosts,
-            rates: if fits { periods.iter().map(|period| format!("1 flit in {period} cycles")).collect() } else { Vec::new() },
-            channel_rates: if fits { (0..network.channel_count()).map(place).collect() } else { Vec::new() },
-            ..Self::without_addresses(network)
-        }
-    }
-
-    /// Refuses columns that are not those of the network.
-    pub(crate) fn check(&self, network: &Network) -> Result<(), String> {
-        let (routers, terminals) = (network.router_count() as usize, network.terminal_count() as usize);
-        let columns = [
-            ("router_guids", self.router_guids.len(), routers),
-            ("router_lids", self.router_lids.len(), routers),
-            ("terminal_guids", self.terminal_guids.len(), terminals),
-            ("terminal_lids", self.terminal_lids.len(), terminals),
-            ("terminal_lmcs", self.terminal_lmcs.len(), terminals),
-            ("hosts", self.hosts.len(), terminals),
-            ("is_host", self.is_host.len(), terminals),
-            // Empty where nothing is known of them.
-            ("is_switch", self.is_switch.len(), if self.is_switch.is_empty() { 0 } else { routers }),
-            ("channel_rates", self.channel_rates.len(), if self.rates.is_empty() { 0 } else { network.channel_count() as usize }),
-            ("gbit_per_second", self.gbit_per_second.len(), if self.gbit_per_second.is_empty() { 0 } else { self.rates.len() }),
-        ];
-        if let Some((column, length, count)) = columns.into_iter().find(|(_, length, count)| length != count) {
-            return Err(format!("`fabric.{column}` has {length} entries; {count} are needed"));
-        }
-        if self.channel_rates.iter().any(|&rate| usize::from(rate) >= self.rates.len()) {
-            return Err("`fabric.channel_rates` names a rate that `rates` does not have".to_owned());
-        }
-        if self.gbit_per_second.iter().any(|rate| !(*rate > 0.0 && rate.is_finite())) {
-            return Err("`fabric.gbit_per_second` has a rate that is not above 0".to_owned());
-        }
-        Ok(())
-    }
 }
 
 /// The channels from a router, in the order of its ports.

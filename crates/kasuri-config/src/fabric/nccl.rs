@@ -1,10 +1,10 @@
 //! Nodes as NCCL sees them: each part is a router; GPUs and ports to the network have a terminal.
 
 use super::parts::{LinkPart, Parts, TerminalPart};
-use super::rate::Speed;
 use super::{Fabric, FabricError, UNUSED_LINK_RATE};
-use crate::format::nccl::{Device, Kind, Topology};
-use crate::names::distinguish;
+use kasuri_formats::names::distinguish;
+use kasuri_formats::nccl::{Device, Kind, Topology};
+use kasuri_formats::rate::Speed;
 
 /// The fabric of a node, or of several with GPUs at one NVSwitch. GPUs can send on all their links at once. `link_rate` is that
 /// of ports of adapters for which the file gives none.

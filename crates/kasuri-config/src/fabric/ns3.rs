@@ -4,10 +4,10 @@
 //! otherwise. SimAI hashes flows over the ports that are left; here each node takes them in turn, destination by destination.
 
 use super::parts::{LinkPart, MAX_TABLE_ENTRIES, Parts, Ports, TerminalPart};
-use super::rate::Speed;
 use super::{Fabric, FabricError};
-use crate::format::FormatError;
-use crate::format::ns3::{Kind, Topology};
+use kasuri_formats::FormatError;
+use kasuri_formats::ns3::{Kind, Topology};
+use kasuri_formats::rate::Speed;
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::routing::minimal::NO_NODE;
 use kasuri_network::routing::tables::ForwardingTables;

@@ -1,9 +1,10 @@
 //! A fabric by its parts: what formats say that name nodes and links, but neither ports nor addresses.
 
-use super::rate::{self, Speed};
-use super::{Details, Fabric, FabricError};
+use super::{Fabric, FabricError};
+use kasuri_formats::details::Details;
+use kasuri_formats::rate::{self, Speed};
 use kasuri_network::id::{Port, RouterId};
-use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, MAX_PORTS, Network, NetworkBuilder};
+use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, MAX_PORTS, NetworkBuilder};
 use kasuri_network::routing::minimal::NODE_LABEL;
 use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,21 +185,4 @@ fn next(count: &mut [usize], router: u32) -> Port {
     let port = count[router as usize];
     count[router as usize] += 1;
     port.min(usize::from(Port::MAX)) as Port
-}
-
-impl Details {
-    /// Of a network whose terminals are all hosts', and which has no addresses.
-    pub(super) fn without_addresses(network: &Network) -> Self {
-        let (routers, terminals) = (network.router_count() as usize, network.terminal_count() as usize);
-        let guids = |count| vec![format!("0x{:016x}", 0); count];
-        Self {
-            router_guids: guids(routers),
-            terminal_guids: guids(terminals),
-            router_lids: vec![0; routers],
-            terminal_lids: vec![0; terminals],
-            terminal_lmcs: vec![0; terminals],
-            is_host: vec![true; terminals],
-            ..Self::default()
-        }
-    }
 }

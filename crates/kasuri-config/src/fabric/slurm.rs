@@ -1,7 +1,7 @@
 //! The tree of switches that Slurm is told of a fabric.
 
 use super::{Fabric, neighbours, outputs};
-use crate::format::slurm_topology::{SlurmTopology, Switch};
+use kasuri_formats::slurm_topology::{SlurmTopology, Switch};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::format::slurm_topology;
+use kasuri_formats::slurm_topology;
 use kasuri_network::deadlock::{EscapePath, Verdict, check_within};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::tables::{AddressChoice, TableRouting};

@@ -214,7 +214,7 @@ fn searched_paths_lead_round() {
 /// What is written as JSON comes back with its numbers and what is down; the other formats leave that out.
 #[test]
 fn damage_is_written_and_read() {
-    use crate::format::{dot, edge_list, graphml, network_json};
+    use kasuri_formats::{dot, edge_list, graphml, network_json};
     let damaged = network(LEAF_SPINE, "routers = [5]\nlinks = [\"0.3\"]", &NoFiles).unwrap();
     let text = network_json::write(&damaged);
     let read = network_json::parse("n.json", text.as_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! A traffic matrix from a file.
 
-use crate::format::traffic::parse_matrix;
+use kasuri_formats::traffic::parse_matrix;
 use kasuri_network::registry::Member;
 use kasuri_workload::traffic::pattern::weighted::Weighted;
 use kasuri_workload::traffic::pattern::{Pattern, PatternContext, PatternError, TrafficPattern};

@@ -1,6 +1,6 @@
 //! A permutation from a file.
 
-use crate::format::traffic::parse_permutation;
+use kasuri_formats::traffic::parse_permutation;
 use kasuri_network::registry::Member;
 use kasuri_workload::traffic::pattern::fixed::Fixed;
 use kasuri_workload::traffic::pattern::{Pattern, PatternContext, PatternError, TrafficPattern};

@@ -1,6 +1,6 @@
 //! Forwarding tables of the network's own, or from a file.
 
-use crate::format::forwarding_csv;
+use kasuri_formats::forwarding_csv;
 use kasuri_network::network::Network;
 use kasuri_network::registry::Member;
 use kasuri_network::routing::tables::{AddressChoice, TableRouting};

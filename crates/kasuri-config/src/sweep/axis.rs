@@ -2,7 +2,7 @@
 
 use super::family::Families;
 use super::set;
-use crate::names::compact;
+use crate::shown::compact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use toml::{Table, Value};

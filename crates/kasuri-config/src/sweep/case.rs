@@ -5,7 +5,7 @@ use super::family::Families;
 use super::{CASE, set};
 use crate::document::{Document, Part, is_range};
 use crate::error::ConfigError;
-use crate::names::{compact, shown};
+use crate::shown::{compact, shown};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 

@@ -1,7 +1,8 @@
 //! The values of a range: `{ from = 0.1, to = 0.9, step = 0.1 }`.
 
 use super::MAX_POINTS;
-use crate::names::{shown, unknown};
+use crate::shown::shown;
+use kasuri_formats::names::unknown;
 use toml::{Table, Value};
 
 /// The values of `{ from, to, step }`; on error the path within it (with its dot) and a sentence.

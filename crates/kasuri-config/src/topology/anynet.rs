@@ -1,7 +1,7 @@
 //! A network from BookSim 2's network files.
 
-use crate::format::anynet;
-use crate::format::recognise::{self, Form};
+use kasuri_formats::anynet;
+use kasuri_formats::recognise::{self, Form};
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::network::{Link, Network, NetworkBuilder, NetworkError};
 use kasuri_network::registry::Member;

@@ -1,10 +1,10 @@
 //! Every reader of text takes a file with a byte-order mark as the same file without one, and says so of a file in UTF-16.
 
-use kasuri_config::format::{
+use kasuri_config::{Document, fabric};
+use kasuri_formats::{
     anynet, astra, edge_list, forwarding_csv, forwarding_dump, goal, graphml, hosts, ibnetdiscover, ibnetdiscover_ports, layers,
     mesh_graph, msccl, nccl, network_json, ns3, service_levels, sl2vl, slurm_topology, trace, traffic, uec,
 };
-use kasuri_config::{Document, fabric};
 use kasuri_network::network::Link;
 use kasuri_network::network::Terminals;
 use kasuri_workload::units::Units;

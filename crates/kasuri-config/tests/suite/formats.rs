@@ -2,8 +2,8 @@
 
 use crate::common::networks;
 use crate::random::any_network;
-use kasuri_config::format::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, mesh_graph, msccl, network_json, traffic, uec};
 use kasuri_config::{Document, fabric};
+use kasuri_formats::{astra, chakra, dot, edge_list, graphml, hostlist, hosts, mesh_graph, msccl, network_json, traffic, uec};
 use kasuri_network::id::{ChannelId, RouterId};
 use kasuri_network::network::{Link, Network};
 use proptest::prelude::*;

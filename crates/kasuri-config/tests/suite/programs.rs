@@ -1,7 +1,7 @@
 //! Programs of others: samples that LogGOPSim's schedule generator wrote, and what is left when they are damaged.
 
 use crate::common::closed::arrived;
-use kasuri_config::format::{goal, goal_binary};
+use kasuri_formats::{goal, goal_binary};
 use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};
 use kasuri_workload::units::Units;
 use kasuri_workload::workload::program::{Dependency, Description, Operation, Program};

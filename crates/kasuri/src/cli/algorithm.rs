@@ -3,8 +3,8 @@
 use super::{Exit, Failure};
 use crate::input::{MAX_TEXT_BYTES, read_gzipped_at_most};
 use clap::{Args, Subcommand};
-use kasuri_config::format::recognise::{self, Form};
-use kasuri_config::format::{FormatError, msccl};
+use kasuri_formats::recognise::{self, Form};
+use kasuri_formats::{FormatError, msccl};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

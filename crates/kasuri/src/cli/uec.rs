@@ -3,7 +3,7 @@
 use super::{Exit, Failure, output};
 use crate::input::{MAX_TEXT_BYTES, read_at_most};
 use clap::{Args, ValueEnum};
-use kasuri_config::format::uec;
+use kasuri_formats::uec;
 use kasuri_packet::bounds::{Times, bound, lone};
 use kasuri_packet::fluid::share;
 use kasuri_packet::{FlowTimes, Input, MAX_PATHS, Options, Outcome, Spray, simulate};

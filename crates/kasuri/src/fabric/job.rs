@@ -4,7 +4,7 @@
 //! cables of the hosts included. Latencies and what steps could overlap are left out, so that times compare schedules and are no forecast.
 
 use kasuri_config::fabric::Fabric;
-use kasuri_config::unknown;
+use kasuri_formats::names::unknown;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, TableRouting};
 use kasuri_workload::collective::{COLLECTIVES, Collective, Least, MessageSize, Parameters};

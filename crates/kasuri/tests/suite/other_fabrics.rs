@@ -2,7 +2,9 @@
 
 use kasuri::fabric::audit;
 use kasuri::fabric::audit::{Audit, audit_pairs};
-use kasuri_config::fabric::{Fabric, Join, Options, Speed, import, parse_pairs};
+use kasuri_config::fabric::{Fabric, Join, Options, import};
+use kasuri_formats::pairs::parse_pairs;
+use kasuri_formats::rate::Speed;
 use kasuri_network::id::{ChannelId, TerminalId};
 use std::collections::BTreeSet;
 use std::fs;
@@ -349,7 +351,7 @@ fn what_import_writes_is_read_by_all() {
         let again = of_text("again.json", &fabric.write()).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((&again.network, &again.details), (&fabric.network, &fabric.details), "{name}");
         assert_eq!(audit(&again, 2), audit(&fabric, 2), "{name}");
-        let network = kasuri_config::format::network_json::parse("again.json", fabric.write().as_bytes()).unwrap();
+        let network = kasuri_formats::network_json::parse("again.json", fabric.write().as_bytes()).unwrap();
         assert_eq!(network, fabric.network, "{name}");
     }
 }
@@ -364,8 +366,8 @@ fn network_of(name: &str) -> String {
 
 fn network_json_of_list(list: &str) -> String {
     let usual = kasuri_network::network::Link { latency: 1, period: 1 };
-    let list = kasuri_config::format::edge_list::parse("list", list.as_bytes()).unwrap();
-    kasuri_config::format::network_json::write(&list.network(usual, usual).unwrap())
+    let list = kasuri_formats::edge_list::parse("list", list.as_bytes()).unwrap();
+    kasuri_formats::network_json::write(&list.network(usual, usual).unwrap())
 }
 
 /// An option that nothing of the file needs is refused, or gives a note; a rate for links that have none goes to these alone.
@@ -373,7 +375,7 @@ fn network_json_of_list(list: &str) -> String {
 fn options_that_say_nothing_are_refused() {
     let rate = Speed::from_gbit_per_second(50.0);
     let joins = [Join::parse("0:0=1:0").unwrap()];
-    let unknown_rate = kasuri_config::fabric::Rate::parse("4xHDR");
+    let unknown_rate = kasuri_formats::rate::Rate::parse("4xHDR");
     let of = |name: &str, text: &str, options| {
         import(&[(name.to_owned(), text.as_bytes().to_vec())], options).map_err(|error| error.to_string())
     };

@@ -1,11 +1,11 @@
 //! Closed workloads from the experiment file to the time of completion.
 
 use kasuri::measure::controller;
-use kasuri_config::format::goal;
 use kasuri_config::{Document, Study};
 use kasuri_flit::FlitEngine;
 use kasuri_flow::FlowEngine;
 use kasuri_flow::analysis::AnalysisEngine;
+use kasuri_formats::goal;
 use kasuri_model::engine::{Engine, Status};
 use kasuri_network::topology::Files;
 use kasuri_workload::collective::{COLLECTIVES, MessageSize, Parameters};

@@ -7,8 +7,9 @@ use super::{Exit, Failure};
 use crate::input::{FolderFiles, KNOWN, read_text};
 use clap::Args;
 use kasuri_config::Document;
-use kasuri_config::format::booksim::{BookSimError, Configuration, Rules};
-use kasuri_config::format::recognise::{self, Form};
+use kasuri_config::booksim::{Rules, translate};
+use kasuri_formats::booksim::{BookSimError, Configuration};
+use kasuri_formats::recognise::{self, Form};
 use std::io::{self, Write};
 use std::path::Path;
 use toml::{Table, Value};
@@ -36,7 +37,7 @@ impl BookSim {
         let texts = self.texts()?;
         let configuration = self.configuration(&texts, true)?;
         let rules = if self.booksim_rules { Rules::BookSim } else { Rules::Kasuri };
-        let mut translation = configuration.translate(rules)?;
+        let mut translation = translate(&configuration, rules)?;
         for note in &translation.notes {
             let _ = writeln!(io::stderr(), "note: {note}");
         }
@@ -49,7 +50,7 @@ impl BookSim {
         }
         let table = translation.table.clone();
         let mut document = Document::from_table_for(*KNOWN, &name, translation.table)?;
-        let of_files = self.configuration(&texts, false)?.translate(rules).map(|translation| translation.table).unwrap_or_default();
+        let of_files = translate(&self.configuration(&texts, false)?, rules).map(|translation| translation.table).unwrap_or_default();
         changed_keys("", &of_files, &table).iter().for_each(|key| document.note_set(key));
         // Runs with other settings of the same files share a table.
         let text = Texts { input: text, origin: Some(texts.concat()), joins: false };

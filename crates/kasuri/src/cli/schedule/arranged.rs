@@ -1,8 +1,8 @@
 //! Collectives other than the all-to-all: counted, proved, printed.
 
 use super::{Exit, Export, Failure, Schedule, names, output};
-use kasuri_config::format::hosts::Hosts;
-use kasuri_config::format::{goal, mpi, msccl};
+use kasuri_formats::hosts::Hosts;
+use kasuri_formats::{goal, mpi, msccl};
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
 use kasuri_workload::collective::{MessageSize, Parameters};
