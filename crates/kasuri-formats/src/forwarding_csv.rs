@@ -7,8 +7,8 @@ use crate::error::FormatError;
 use crate::router_name::find_router;
 use crate::text::meaningful_lines;
 use kasuri_network::id::{Port, TerminalId};
+use kasuri_network::network::tables::ForwardingTables;
 use kasuri_network::network::{Network, Terminals};
-use kasuri_network::routing::tables::ForwardingTables;
 
 /// The columns.
 const HEADING: [&str; 4] = ["router", "destination", "port", "virtual_channel"];

@@ -6,7 +6,7 @@
 use crate::discovery::{MAX_LID, hexadecimal};
 use crate::error::FormatError;
 use crate::text::meaningful_lines;
-use kasuri_network::routing::tables::SERVICE_LEVELS;
+use kasuri_network::network::tables::SERVICE_LEVELS;
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 use crate::discovery::{MAX_PORT, hexadecimal};
 use crate::error::FormatError;
 use crate::text::text_of;
-use kasuri_network::routing::tables::SERVICE_LEVELS;
+use kasuri_network::network::tables::SERVICE_LEVELS;
 
 /// A piece of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 
 pub mod cluster;
 pub mod deadlock;
+mod draws;
 pub mod fields;
 pub mod files;
 pub mod id;

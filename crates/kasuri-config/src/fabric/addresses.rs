@@ -6,7 +6,7 @@ use kasuri_formats::forwarding_dump::{self, Item};
 use kasuri_formats::service_levels::{self, Source};
 use kasuri_formats::{FormatError, sl2vl};
 use kasuri_network::id::{RouterId, TerminalId};
-use kasuri_network::routing::tables::{ForwardingTables, LaneMaps, NO_PORT};
+use kasuri_network::network::tables::{ForwardingTables, LaneMaps, NO_PORT};
 use std::collections::BTreeMap;
 
 /// The owner of each LID, and the router of each GUID.

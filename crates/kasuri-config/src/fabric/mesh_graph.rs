@@ -10,7 +10,7 @@ use kasuri_formats::FormatError;
 use kasuri_formats::mesh_graph::{Connection, Mesh, MeshGraph, Policy, Shape};
 use kasuri_formats::rate::Speed;
 use kasuri_network::id::{Port, RouterId};
-use kasuri_network::routing::tables::ForwardingTables;
+use kasuri_network::network::tables::ForwardingTables;
 use std::collections::BTreeMap;
 
 /// Links between chips of two meshes, of which descriptors do not say the chips.

@@ -9,8 +9,8 @@ use kasuri_formats::FormatError;
 use kasuri_formats::ns3::{Kind, Topology};
 use kasuri_formats::rate::Speed;
 use kasuri_network::id::{Port, RouterId};
+use kasuri_network::network::tables::ForwardingTables;
 use kasuri_network::routing::minimal::NO_NODE;
-use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fabric of a topology. A terminal is as fast as the fastest link of its node.

@@ -4,9 +4,9 @@ use super::{Fabric, FabricError};
 use kasuri_formats::details::Details;
 use kasuri_formats::rate::{self, Speed};
 use kasuri_network::id::{Port, RouterId};
+use kasuri_network::network::tables::ForwardingTables;
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES, MAX_PORTS, NetworkBuilder};
 use kasuri_network::routing::minimal::NODE_LABEL;
-use kasuri_network::routing::tables::ForwardingTables;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bits of the flit in whose cycles latencies are told: 64 bytes, as `kasuri fabric import` says it for experiments.

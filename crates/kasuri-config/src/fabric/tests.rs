@@ -2,7 +2,7 @@ use super::*;
 use kasuri_formats::slurm_topology;
 use kasuri_network::deadlock::{EscapePath, Verdict, check_within};
 use kasuri_network::id::TerminalId;
-use kasuri_network::routing::tables::{AddressChoice, TableRouting};
+use kasuri_network::routing::forwarding::{AddressChoice, TableRouting};
 use kasuri_network::routing::{Routing, VirtualChannels};
 use std::fmt::Write;
 use std::sync::Arc;

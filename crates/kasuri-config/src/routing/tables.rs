@@ -3,7 +3,7 @@
 use kasuri_formats::forwarding_csv;
 use kasuri_network::network::Network;
 use kasuri_network::registry::Member;
-use kasuri_network::routing::tables::{AddressChoice, TableRouting};
+use kasuri_network::routing::forwarding::{AddressChoice, TableRouting};
 use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError};
 use kasuri_network::topology::Files;
 use schemars::JsonSchema;

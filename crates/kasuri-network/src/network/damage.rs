@@ -1,8 +1,8 @@
 //! Networks of which something is down: all numbers and names stay what they were.
 
 use super::{Endpoint, NONE, Network};
+use crate::draws::SplitMix64;
 use crate::id::{ChannelId, RouterId};
-use crate::topology::draws::SplitMix64;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

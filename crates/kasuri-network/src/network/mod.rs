@@ -10,6 +10,7 @@ pub mod metrics;
 mod names;
 pub mod parts;
 pub mod rings;
+pub mod tables;
 pub mod terminal_ports;
 
 pub use damage::{Cable, Damage, cables, drawn};
@@ -17,9 +18,9 @@ pub use names::{Names, TerminalRef, Terminals};
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::memory::{fetch_ahead, filled, large_vec};
-use crate::routing::tables::ForwardingTables;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use tables::ForwardingTables;
 use thiserror::Error;
 
 /// Marks "no channel" in a column of channel numbers.

@@ -1,7 +1,7 @@
 //! Jellyfish: a random regular graph.
 
-use super::draws::SplitMix64;
 use super::{BuildContext, Topology, adjacency, sizes};
+use crate::draws::SplitMix64;
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;

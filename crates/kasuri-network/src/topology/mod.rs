@@ -12,7 +12,6 @@ pub mod concentrated_mesh;
 pub mod cubes;
 pub mod dragonfly;
 pub mod dragonfly_plus;
-pub(crate) mod draws;
 pub mod fat_tree;
 pub mod flattened_butterfly;
 pub mod full_mesh;

@@ -1,7 +1,7 @@
 //! Xpander: a random lift of a complete graph.
 
-use super::draws::SplitMix64;
 use super::{BuildContext, Topology, adjacency, sizes};
+use crate::draws::SplitMix64;
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;

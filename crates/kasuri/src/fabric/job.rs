@@ -6,7 +6,8 @@
 use kasuri_config::fabric::Fabric;
 use kasuri_formats::names::unknown;
 use kasuri_network::id::{ChannelId, TerminalId};
-use kasuri_network::routing::tables::{AddressChoice, ForwardingTables, TableRouting};
+use kasuri_network::network::tables::ForwardingTables;
+use kasuri_network::routing::forwarding::{AddressChoice, TableRouting};
 use kasuri_workload::collective::{COLLECTIVES, Collective, Least, MessageSize, Parameters};
 use kasuri_workload::schedule::{self, Counted, SCHEDULES, Scheduled};
 use std::collections::{BTreeMap, BTreeSet};
