@@ -1,6 +1,8 @@
 //! The paths of packets in routers that predict: those of the routing, and those that it would accept in their place.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use std::sync::Arc;

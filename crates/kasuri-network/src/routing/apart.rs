@@ -1,6 +1,8 @@
 //! Routes in a network whose parts no channel joins: planes, each with a routing of its own.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::network::parts::{CUT_OFF, InPart, Parts};

@@ -1,7 +1,9 @@
 //! Destination-tag routing on multistage networks.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use super::tag_table::TagTable;
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

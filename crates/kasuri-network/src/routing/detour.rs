@@ -1,8 +1,11 @@
 //! Routes of two shortest paths, by way of an intermediate router or group: what `valiant` and `ugal` share.
 
-use super::shortest::{Classes, HopClasses, Metric, MinimalTie, Progress, Shortest, no_path, places_at_router};
+use super::choice::Choice;
+use super::contract::RoutingError;
+use super::hop::{Candidate, Hop};
+use super::metric::Metric;
+use super::shortest::{Classes, HopClasses, MinimalTie, Progress, Shortest, no_path, places_at_router};
 use super::table::{Destination, Destinations};
-use super::{Candidate, Choice, Hop, RoutingError};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 use std::sync::Arc;

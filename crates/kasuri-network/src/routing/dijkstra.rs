@@ -1,8 +1,10 @@
 //! The one shortest path that Dijkstra's algorithm finds first.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use super::shortest::no_path;
 use super::table::{BlockTable, BlockTableBuilder, Destinations, Edge, edges};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

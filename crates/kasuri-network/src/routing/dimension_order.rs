@@ -1,7 +1,9 @@
 //! Dimension-order routing on grids and tori, with dateline classes on the rings.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::grid::{Grid, Order, coordinates, half};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 use crate::registry::Member;

@@ -1,6 +1,8 @@
 //! By groups on dragonflies of any number of groups and links between them.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 use crate::registry::Member;

@@ -1,6 +1,8 @@
 //! Dragonflies with a virtual channel for each phase of the path.
 
-use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use super::choice::{Choice, CongestionView};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

@@ -1,8 +1,11 @@
 //! Equal-cost multipath: each router divides the traffic to a destination among all its links on a path of least cost.
 
-use super::shortest::{Classes, HopClasses, Metric, PathCosts, Progress, no_path};
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
+use super::metric::{Metric, PathCosts};
+use super::shortest::{Classes, HopClasses, Progress, no_path};
 use super::table::{Arcs, BlockTable, BlockTableBuilder, Destinations, Edge, edges};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

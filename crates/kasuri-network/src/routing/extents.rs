@@ -1,7 +1,8 @@
 //! How far the routes of a network reach, for estimates of what it takes to walk them.
 
+use super::contract::Routing;
+use super::hop::VirtualChannels;
 use super::walk::{MANY_PLACES, Place, Routes, Step, Walker};
-use super::{Routing, VirtualChannels};
 use crate::network::Network;
 use std::collections::BTreeSet;
 use std::sync::Arc;

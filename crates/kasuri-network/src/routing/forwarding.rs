@@ -1,6 +1,8 @@
 //! The routing that follows forwarding tables.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::network::tables::{DROPPED, ForwardingTables};

@@ -1,6 +1,7 @@
 //! One dimension after the other on grids: what `dimension-order`, `o1turn`, `two-phase` and `ugal-ordered` share.
 
-use super::{RoutingError, VirtualChannels};
+use super::contract::RoutingError;
+use super::hop::VirtualChannels;
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 

@@ -1,6 +1,7 @@
 //! How engines make a routing's choices: draws hashed from the packet, costs from a view of the deciding router.
 
-use super::{Choice, CongestionView, VirtualChannels};
+use super::choice::{Choice, CongestionView};
+use super::hop::VirtualChannels;
 use crate::rng::split_mix;
 
 /// Alternatives of which it is kept how occupied they are, while those near the least are looked for. Of further ones it is asked twice.

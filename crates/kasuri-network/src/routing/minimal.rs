@@ -1,9 +1,11 @@
 //! Shortest paths by table, on any network.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use super::minimal_adaptive::OfferedPorts;
 use super::shortest::{HopClasses, Progress, Shortest, no_path, places_at_router};
 use super::table::{Destinations, edges};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
@@ -11,7 +13,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub use super::shortest::{Classes, Metric, MinimalTie, NO_NODE, NODE_LABEL};
+pub use super::metric::{Metric, NO_NODE, NODE_LABEL};
+pub use super::shortest::{Classes, MinimalTie};
 
 /// Takes a shortest path; among several output ports that lie on one, `tie` decides anew at each router.
 ///

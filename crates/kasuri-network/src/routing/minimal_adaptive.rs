@@ -1,10 +1,13 @@
 //! Minimal adaptive routing with an escape path, on any network.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::dimension_order::DimensionOrder;
-use super::shortest::{Metric, Shortest, no_path};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
+use super::metric::Metric;
+use super::shortest::{Shortest, no_path};
 use super::table::Destinations;
 use super::up_down::UpDown;
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

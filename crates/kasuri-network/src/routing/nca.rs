@@ -1,13 +1,16 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
+use super::choice::{Choice, CongestionView};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::divisor::Divisor;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::nca_levels::LevelPaths;
-use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+pub use super::up_port::UpPort;
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
 
 /// Goes up until the destination lies below, then down the only path that is left.
@@ -25,25 +28,6 @@ pub struct Nca {
     /// Which path up.
     #[serde(default)]
     pub up_port: UpPort,
-}
-
-/// How a packet chooses its up port at level l, of p ports, where q is the number of down ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum UpPort {
-    /// Uniformly, for each packet at each router.
-    #[default]
-    Random,
-    /// ((destination div q^(l-1)) mod q) mod p: the path down never leaves the column of the path up.
-    DModK,
-    /// ((source div q^(l-1)) mod q) mod p, which is the same as `straight`.
-    SModK,
-    /// The number of the down port by which it came in, mod p.
-    Straight,
-    /// The port whose virtual channels have the most credits left, ties drawn.
-    Adaptive,
-    /// The better of two ports drawn independently, by the flits of their virtual channels; they may be the same.
-    BetterOfTwo,
 }
 
 impl Member for Nca {

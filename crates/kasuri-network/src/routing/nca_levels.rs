@@ -1,7 +1,9 @@
 //! Up to a nearest common ancestor and down again on trees whose levels have their own arities and parallel links.
 
-use super::nca::UpPort;
-use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
+use super::up_port::UpPort;
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 
@@ -23,7 +25,7 @@ struct Level {
     columns_below: u32,
 }
 
-/// The paths of [`super::nca::Nca`] on an `xgft`.
+/// The paths of `nca` on an `xgft`.
 #[derive(Debug)]
 pub(super) struct LevelPaths {
     up_port: UpPort,

@@ -1,7 +1,9 @@
 //! One dimension order or the other, each in its half of the virtual channels.
 
+use super::choice::{Choice, CongestionView};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::grid::{Grid, Order, half};
-use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;

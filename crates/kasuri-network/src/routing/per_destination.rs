@@ -1,6 +1,8 @@
 //! One virtual channel per destination (`router.vc_per_destination`), over any routing.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use std::sync::Arc;
 

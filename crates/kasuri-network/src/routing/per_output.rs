@@ -1,7 +1,10 @@
 //! One set of virtual channels per output port of the next router, over any routing: the queues of crosspoint-buffered and
 //! virtual-output-queued routers.
 
-use super::{Branches, Candidate, Choice, CongestionView, Hop, Reads, Routing, VirtualChannels};
+use super::branches::Branches;
+use super::choice::{Choice, CongestionView};
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 use std::sync::Arc;

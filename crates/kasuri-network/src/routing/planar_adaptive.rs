@@ -1,8 +1,10 @@
 //! Adaptive routing in one plane of a mesh after the other, with three virtual channels.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::grid::Grid;
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::minimal_adaptive::OfferedPorts;
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
 use crate::id::Port;
 use crate::network::Network;
 use crate::registry::Member;

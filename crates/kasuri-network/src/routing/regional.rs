@@ -1,8 +1,10 @@
 //! Routes that stay out of other users' regions (`users.routing = "inside"`).
 
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads};
 use super::table::edges;
 use super::up_down::UpDownRoutes;
-use super::{Candidate, Choice, Hop, Reads, Routing};
 use crate::id::TerminalId;
 use crate::network::Network;
 use std::sync::Arc;

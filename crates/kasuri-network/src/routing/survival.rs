@@ -1,7 +1,8 @@
 //! Does a routing go round what is down?
 
+use super::contract::Routing;
+use super::hop::VirtualChannels;
 use super::walk::{Lost, Routes, Walker};
-use super::{Routing, VirtualChannels};
 use crate::network::Network;
 
 /// Looks at all routes of a network of which something is down. A routing that [searches](Routing::searches_paths) its paths on the channels

@@ -3,7 +3,9 @@
 //! Which cable that is may depend on the source. A router need not know it: what has come on an input has come from terminals that take
 //! the same output to a destination, so one of them stands for all. The tests of `tests/multicast.rs` hold every network to that.
 
-use super::{Candidate, Choice, Hop, Reads, Routing};
+use super::choice::Choice;
+use super::contract::Routing;
+use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
 

@@ -1,8 +1,10 @@
 //! By path of an intermediate router, dimension by dimension to it and on from it.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::dimension_order::{Compiled as Torus, Ring};
 use super::grid::{Grid, Order, half};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 use crate::registry::Member;

@@ -1,8 +1,10 @@
 //! Universal globally-adaptive load-balanced routing, by what the source's router sees.
 
+use super::choice::{Choice, CongestionView};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::detour::{Detours, Leg, Stage};
+use super::hop::{Candidate, Hop, Reads};
 use super::shortest::{Classes, MinimalTie};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::network::Network;
 use crate::registry::Member;
 use schemars::JsonSchema;
@@ -105,7 +107,7 @@ impl Compiled {
         let hops_by = self.detours.hops_by(hop.router, out, place, hop.destination);
         let paths = [(direct, hops, 0), (out, hops_by, self.threshold)];
         // Twice the product, and 1 more for the detour: equal products are no tie, but speak for the shortest path.
-        let cost = |view: &dyn super::CongestionView, path: u32| {
+        let cost = |view: &dyn CongestionView, path: u32| {
             let (port, hops, threshold) = paths[path as usize];
             2 * (i64::from(view.occupied(port, hop.available)) * i64::from(hops) + threshold) + i64::from(path)
         };

@@ -1,7 +1,9 @@
 //! UGAL on flattened butterflies in dimension order.
 
+use super::choice::{Choice, CongestionView};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::grid::{Grid, Order, half};
-use super::{Candidate, Choice, CongestionView, Hop, Reads, Routing, RoutingAlgorithm, RoutingError, VirtualChannels};
+use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 use crate::registry::Member;

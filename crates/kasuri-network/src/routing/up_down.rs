@@ -1,7 +1,9 @@
 //! Up*/down*: deadlock-free routing on any connected network.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use super::table::{Arcs, BlockTable, Destinations, Edge, PortTable, PortTableBuilder, edges};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::TerminalId;
 use crate::network::{NONE, Network};
 use crate::registry::Member;

@@ -1,8 +1,10 @@
 //! Valiant's routing: a shortest path to somewhere drawn at random, and from there to the destination.
 
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
 use super::detour::{Detours, Leg, Stage};
+use super::hop::{Candidate, Hop, Reads};
 use super::shortest::{Classes, MinimalTie};
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
 use crate::id::TerminalId;
 use crate::network::Network;
 use crate::registry::Member;

@@ -1,6 +1,8 @@
 //! Vector routing on recursive diagonal tori: the way to go is a vector, written as a sum of the unit vectors of the ranks.
 
-use super::{Candidate, Choice, Hop, Reads, Routing, RoutingAlgorithm, RoutingError};
+use super::choice::Choice;
+use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
 use crate::registry::Member;

@@ -3,7 +3,9 @@
 //! Nodes are places (a router with whatever else the routing reads: input port, virtual channel, source, state); hops that
 //! differ in nothing the routing reads share one. The deadlock check and the analysis of channel loads are built on it.
 
-use super::{Branches, Hop, Reads, Routing, VirtualChannels};
+use super::branches::Branches;
+use super::contract::Routing;
+use super::hop::{Hop, Reads, VirtualChannels};
 use crate::id::{ChannelId, RouterId, TerminalId};
 use crate::network::{Endpoint, NONE, Network};
 use std::collections::HashMap;

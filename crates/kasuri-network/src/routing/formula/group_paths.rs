@@ -1,10 +1,10 @@
 //! Shortest paths on dragonflies by group: what a table would say, without the table.
 
-use super::formula::PathFormula;
-use super::shortest::Metric;
-use super::table::{Edge, edges};
+use super::path_formula::PathFormula;
 use crate::id::{Port, RouterId};
 use crate::network::Network;
+use crate::routing::metric::Metric;
+use crate::routing::table::{Edge, edges};
 
 /// No port leads there.
 const NOWHERE: Port = Port::MAX;
@@ -116,7 +116,7 @@ impl PathFormula for GroupPaths {
 
 #[cfg(test)]
 mod tests {
-    use super::super::formula::tests::agrees_with_a_search;
+    use super::super::tests::agrees_with_a_search;
     use super::*;
     use crate::topology::dragonfly::{Arrangement, Dragonfly};
     use crate::topology::flattened_butterfly::FlattenedButterfly;

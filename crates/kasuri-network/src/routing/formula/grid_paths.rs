@@ -1,10 +1,10 @@
 //! Shortest paths on meshes and tori by coordinates: what a table would say, without the table.
 
-use super::formula::PathFormula;
-use super::grid::coordinates;
-use super::shortest::Metric;
+use super::path_formula::PathFormula;
 use crate::id::{Port, RouterId};
 use crate::network::{Endpoint, Network};
+use crate::routing::grid::coordinates;
+use crate::routing::metric::Metric;
 
 /// More dimensions than these have too many sets of ports to list: 4 to the power of their number.
 const MAX_DIMENSIONS: usize = 6;
@@ -134,7 +134,7 @@ fn port_sets(dimensions: usize) -> (Vec<u32>, Vec<Port>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::formula::tests::agrees_with_a_search;
+    use super::super::tests::agrees_with_a_search;
     use super::*;
     use crate::topology::mesh::Mesh;
     use crate::topology::torus::Torus;
