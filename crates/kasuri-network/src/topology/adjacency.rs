@@ -1,6 +1,7 @@
 //! Networks that are given by the neighbours of each router: their ports, in one place.
 
-use super::{BuildContext, sizes};
+use super::contract::BuildContext;
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{MAX_NETWORK_PORTS, MAX_PORTS, NetworkBuilder, NetworkError};
 

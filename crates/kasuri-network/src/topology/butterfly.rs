@@ -1,6 +1,6 @@
 //! Butterfly (k-ary n-fly): a unidirectional multistage network with one path between any two terminals.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -4,7 +4,7 @@
 //! layers for up to 256 nodes and three for up to 1024, with every line of every board in use. The paper says that boards are joined by
 //! cables to a multistage network and not how; what it leaves open are [`Cabling`] and [`Cable`].
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,6 @@
 //! Concentrated mesh: a square of routers with four terminals each, and express links along its edges.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,7 @@
 //! Cubes of routers whose faces meet in optical switches: a torus that is wired anew for each job.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,7 @@
 //! Dragonfly: groups of fully meshed routers, any two groups joined by the same number of links.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

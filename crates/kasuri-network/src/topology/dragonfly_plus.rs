@@ -1,7 +1,8 @@
 //! Dragonfly+ (Megafly): groups of leaves and spines, joined by their spines.
 
+use super::contract::{BuildContext, Topology};
 use super::dragonfly::{Arrangement, GlobalLinks};
-use super::{BuildContext, Topology, sizes};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

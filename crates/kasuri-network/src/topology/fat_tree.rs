@@ -1,6 +1,6 @@
 //! Fat tree with its own number of up and down links per router; the k-ary n-tree is the case of equal numbers.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

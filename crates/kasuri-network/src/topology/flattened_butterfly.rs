@@ -1,6 +1,6 @@
 //! Flattened butterfly, or regular HyperX: a grid whose rows and columns are full meshes.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

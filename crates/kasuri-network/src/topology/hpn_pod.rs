@@ -1,6 +1,7 @@
 //! A pod with two planes and two switches for each rail.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,7 @@
 //! HammingMesh: boards of accelerators in a mesh, joined by switches along rows and columns.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

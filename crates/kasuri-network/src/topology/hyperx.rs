@@ -1,6 +1,7 @@
 //! HyperX: a grid whose rows are full meshes, with parallel links.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,7 @@
 //! Jellyfish: a random regular graph.
 
-use super::{BuildContext, Topology, adjacency, sizes};
+use super::contract::{BuildContext, Topology};
+use super::{adjacency, sizes};
 use crate::draws::SplitMix64;
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,7 +1,8 @@
 //! Leaf-spine: the fat tree of two levels, with trunks.
 
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use super::xgft::Shape;
-use super::{BuildContext, Topology, sizes};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,6 @@
 //! Multi-layer full mesh: layers of leaves, fully meshed through spines that all layers share.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

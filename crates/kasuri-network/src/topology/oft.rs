@@ -1,7 +1,7 @@
 //! Orthogonal fat tree: two levels in which any two leaves share one spine.
 
+use super::contract::{BuildContext, Topology};
 use super::galois::{difference_set, nearest, prime_power};
-use super::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{MAX_NETWORK_PORTS, Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

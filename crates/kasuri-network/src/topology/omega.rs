@@ -1,6 +1,6 @@
 //! Omega: a multistage network whose stages are joined by perfect shuffles.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,6 @@
 //! Flattened butterfly on a chip: full meshes in each dimension, wires as long as the floor plan makes them.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Link, Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,10 +1,10 @@
 //! Several equal networks side by side, with a port of every terminal in each.
 
-use super::{BuildContext, TOPOLOGIES, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::terminal_ports::OF_PLANE;
 use crate::network::{Endpoint, Network, NetworkBuilder, NetworkError};
-use crate::registry::{Member, find};
+use crate::registry::{Entry, Member, find};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -43,23 +43,22 @@ impl Member for Planes {
     }
 }
 
-impl Topology for Planes {
-    fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+impl Planes {
+    /// Builds the copies of one of these topologies.
+    pub(super) fn build_of(&self, topologies: &[Entry<dyn Topology>], context: &BuildContext<'_>) -> Result<Network, NetworkError> {
         if !(2..=MOST).contains(&self.planes) {
             return Err(NetworkError::parameter("planes", format!("is {}; it must be from 2 to {MOST}", self.planes)));
         }
-        let entry = find(TOPOLOGIES, &self.of).filter(|entry| entry.name != Self::NAME);
+        let entry = find(topologies, &self.of).filter(|entry| entry.name != Self::NAME);
         let Some(entry) = entry else {
-            let names: Vec<&str> = TOPOLOGIES.iter().map(|entry| entry.name).filter(|&name| name != Self::NAME).collect();
+            let names: Vec<&str> = topologies.iter().map(|entry| entry.name).filter(|&name| name != Self::NAME).collect();
             let problem = format!("is \"{}\"; it must be a topology that is built by a rule: {}", self.of, names.join(", "));
             return Err(NetworkError::parameter("of", problem));
         };
         let base = (entry.parse)(self.keys.clone()).map_err(|error| NetworkError::parameter("of", error.message().trim().to_owned()))?;
         self.copies(&base.build(context)?)
     }
-}
 
-impl Planes {
     fn copies(&self, base: &Network) -> Result<Network, NetworkError> {
         let routers = base.router_count();
         let mut builder = NetworkBuilder::new(format!("{} planes of {}", self.planes, base.name()));
@@ -115,7 +114,7 @@ impl Planes {
 mod tests {
     use super::*;
     use crate::network::metrics::Summary;
-    use crate::topology::{ChannelParameters, NoFiles};
+    use crate::topology::{ChannelParameters, NoFiles, TOPOLOGIES};
 
     const CONTEXT: fn(&ChannelParameters) -> BuildContext<'_> = |channels| BuildContext { channels, files: &NoFiles, structure_seed: 0 };
 

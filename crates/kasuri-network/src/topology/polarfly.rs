@@ -1,7 +1,8 @@
 //! PolarFly: the polarity graph of a projective plane.
 
+use super::adjacency;
+use super::contract::{BuildContext, Topology};
 use super::galois::{Field, nearest, prime_power};
-use super::{BuildContext, Topology, adjacency};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;

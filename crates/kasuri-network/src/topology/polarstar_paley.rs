@@ -1,9 +1,10 @@
 //! PolarStar with Paley graphs: the star product of a PolarFly and a small graph.
 
+use super::contract::{BuildContext, Topology};
 use super::galois::{Field, nearest, prime_power};
 use super::polarfly::Plane;
 use super::yes_no::YesNo;
-use super::{BuildContext, Topology, adjacency, sizes};
+use super::{adjacency, sizes};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;

@@ -1,7 +1,8 @@
 //! Rail-only: high-bandwidth domains joined by rails alone.
 
+use super::contract::{BuildContext, Topology};
 use super::rail_optimised::nodes_of_routers;
-use super::{BuildContext, Topology, sizes};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

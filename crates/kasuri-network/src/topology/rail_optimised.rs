@@ -1,7 +1,8 @@
 //! Rails: GPU i of every node at leaf i of its scalable unit.
 
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use super::yes_no::YesNo;
-use super::{BuildContext, Topology, sizes};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

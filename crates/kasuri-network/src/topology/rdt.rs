@@ -1,6 +1,6 @@
 //! Recursive diagonal torus: a torus whose routers have links of a few larger, diagonal tori too.
 
-use super::{BuildContext, Topology};
+use super::contract::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

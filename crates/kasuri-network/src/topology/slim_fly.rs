@@ -1,7 +1,7 @@
 //! Slim fly: the graphs of McKay, Miller and Siran, near the largest of diameter 2.
 
+use super::contract::{BuildContext, Topology};
 use super::galois::{Field, nearest, prime_power};
-use super::{BuildContext, Topology};
 use crate::id::{Port, RouterId};
 use crate::network::{MAX_NETWORK_PORTS, Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,7 +1,7 @@
 //! Torus of any number of dimensions, with a radix for each.
 
+use super::contract::{BuildContext, Topology};
 use super::mesh::{Wrap, build_grid};
-use super::{BuildContext, Topology};
 use crate::network::{Network, NetworkError};
 use crate::registry::Member;
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! Twisted tori: rings that close at another place of the other dimensions.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;

@@ -1,6 +1,7 @@
 //! Extended generalised fat trees: for each level its own number of links down and up, and parallel links.
 
-use super::{BuildContext, Topology, sizes};
+use super::contract::{BuildContext, Topology};
+use super::sizes;
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Network, NetworkBuilder, NetworkError};
 use crate::registry::Member;
