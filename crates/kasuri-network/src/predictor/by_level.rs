@@ -1,18 +1,21 @@
 //! A predictor for each level of a fat tree: `predictor_levels` names them, the leaves' first.
 
+use super::contract::{Built, NONE, Predictor, PredictorEntry, inputs};
+use super::options::Options;
 use super::tree::Tree;
-use super::{Built, NONE, Options, Predictor, PredictorEntry, entry, inputs};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
 /// Its line of the table.
-pub(super) const ENTRY: PredictorEntry = PredictorEntry {
-    name: super::BY_LEVEL,
-    summary: "fat trees: a predictor for each level of routers, by predictor_levels",
-    source: "routers on the way up and down ask for different predictors: Matsutani et al. (HPCA 2009) compare one for all",
-    takes: &["predictor_levels"],
-    build,
-};
+pub(super) const fn entry(build: fn(&Network, &Options) -> Built) -> PredictorEntry {
+    PredictorEntry {
+        name: super::contract::BY_LEVEL,
+        summary: "fat trees: a predictor for each level of routers, by predictor_levels",
+        source: "routers on the way up and down ask for different predictors: Matsutani et al. (HPCA 2009) compare one for all",
+        takes: &["predictor_levels"],
+        build,
+    }
+}
 
 /// Stands for a level without a predictor.
 const NOBODY: u8 = u8::MAX;
@@ -24,7 +27,8 @@ struct ByLevel {
     is_fixed: bool,
 }
 
-fn build(network: &Network, options: &Options) -> Built {
+/// Builds the predictor of each level by its line of the table, which `find` gives.
+pub(super) fn build(network: &Network, options: &Options, find: fn(&str) -> Result<&'static PredictorEntry, String>) -> Built {
     let Some(tree) = Tree::of(network) else { return Err("it knows fat trees only".to_owned()) };
     let names = options.levels.as_deref().unwrap_or_default();
     if names.len() != tree.levels as usize {
@@ -41,7 +45,7 @@ fn build(network: &Network, options: &Options) -> Built {
         let known = kinds.iter().position(|kind| *kind == name);
         of_level.push(known.unwrap_or(parts.len()) as u8);
         if known.is_none() {
-            parts.push((entry(name)?.build)(network, options).map_err(|problem| format!("{name}: {problem}"))?);
+            parts.push((find(name)?.build)(network, options).map_err(|problem| format!("{name}: {problem}"))?);
             kinds.push(name);
         }
     }

@@ -1,5 +1,6 @@
 //! In which direction heads cross routers that have levels: up, down, or up before and down from there on.
 
+use super::contract::inputs;
 use crate::id::{Port, RouterId};
 use crate::network::{Endpoint, Network};
 
@@ -34,7 +35,7 @@ impl Directions {
     pub fn of(network: &Network) -> Option<Self> {
         let level = network.labels().router("level")?;
         let (&lowest, &highest) = (level.iter().min()?, level.iter().max()?);
-        let (mut case, mut leads_up) = (vec![0; super::inputs(network)], vec![false; super::inputs(network)]);
+        let (mut case, mut leads_up) = (vec![0; inputs(network)], vec![false; inputs(network)]);
         for router in (0..network.router_count()).map(RouterId) {
             let here = level[router.index()];
             let is_above = |end: Endpoint| matches!(end, Endpoint::Router(other, _) if level[other.index()] > here);

@@ -5,15 +5,16 @@
 //! the way down. Such a packet is announced to the router a cycle ahead and has its virtual channel and its turn at the switch before all
 //! that wait there.
 
+use super::contract::{Built, Fixed, Predictor, PredictorEntry, fixed};
 use super::grid::Grid;
+use super::options::Options;
 use super::tree::Tree;
-use super::{Built, Fixed, Options, Predictor, PredictorEntry, fixed};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
 /// Its line of the table.
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
-    name: super::EXPRESS,
+    name: super::contract::EXPRESS,
     summary: "express virtual channels: packets that go straight on, in trees upwards, pass the routers between before all others",
     source: "Kumar, Peh, Kundu and Jha, Express Virtual Channels: Towards the Ideal Interconnection Fabric (ISCA 2007)",
     takes: &[],

@@ -4,7 +4,8 @@
 //! As in hardware the table is small: the context is hashed to one of 64 lines, or of `predictor_entries`. A line holds a port and a
 //! counter of two bits; a wrong guess lowers the counter, and at 0 the line takes the new port.
 
-use super::{Built, Options, Predictor, PredictorEntry, inputs};
+use super::contract::{Built, Predictor, PredictorEntry, inputs};
+use super::options::Options;
 use crate::id::Port;
 use crate::network::{MAX_PORTS, Network};
 

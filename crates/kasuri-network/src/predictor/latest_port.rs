@@ -1,6 +1,7 @@
 //! As the packet before.
 
-use super::{Built, Options, Predictor, PredictorEntry, inputs};
+use super::contract::{Built, Predictor, PredictorEntry, inputs};
+use super::options::Options;
 use crate::id::Port;
 use crate::network::Network;
 
@@ -10,7 +11,7 @@ struct LatestPort(Vec<Option<Port>>);
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "latest-port",
     summary: "as the packet before it at the same input port",
-    source: super::MATSUTANI,
+    source: super::contract::MATSUTANI,
     takes: &[],
     build,
 };

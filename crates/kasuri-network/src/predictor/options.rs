@@ -1,6 +1,6 @@
 //! What predictors may be given beside their names: `predictor_fold` and the other keys of `[router]` that begin so.
 
-use super::table::Table;
+use super::table_file::Table;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The routing's own answer.
 
-use super::{Built, Options, Predictor, PredictorEntry};
+use super::contract::{Built, Predictor, PredictorEntry};
+use super::options::Options;
 use crate::id::Port;
 use crate::network::Network;
 
@@ -8,7 +9,7 @@ struct Oracle;
 
 /// Its line of the table.
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
-    name: super::ORACLE,
+    name: super::contract::ORACLE,
     summary: "always right: an upper bound for what prediction can gain",
     source: "the answer of the routing itself",
     takes: &[],

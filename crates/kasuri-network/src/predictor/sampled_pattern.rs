@@ -7,7 +7,8 @@
 //! those at the end of the history. One more output turns that into the same for the next age, so nothing has to move but the history,
 //! and bytes make a column of either one vector.
 
-use super::{Built, Options, Predictor, PredictorEntry, inputs};
+use super::contract::{Built, Predictor, PredictorEntry, inputs};
+use super::options::Options;
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 

@@ -5,9 +5,10 @@
 //! otherwise. Where p = q all connections of a router form a one-to-one map, so predictions never meet. Meshes and tori: along the
 //! dimension. Butterflies: by number.
 
+use super::contract::{Built, Fixed, PredictorEntry, fixed};
 use super::grid::Grid;
+use super::options::{Fold, Options};
 use super::tree::Tree;
-use super::{Built, Fixed, Fold, Options, PredictorEntry, fixed};
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
@@ -15,7 +16,7 @@ use crate::network::Network;
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "static-straight",
     summary: "straight on: in trees up and down by the number of the input port, folding back at the top; in grids along the dimension",
-    source: super::MATSUTANI,
+    source: super::contract::MATSUTANI,
     takes: &["predictor_fold"],
     build,
 };

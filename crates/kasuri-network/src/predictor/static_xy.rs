@@ -4,8 +4,9 @@
 //! of the destinations behind each output is a product of radices; the port with the greatest share is the guess, the lowest
 //! port if several are equal.
 
+use super::contract::{Built, PredictorEntry, fixed};
 use super::grid::Grid;
-use super::{Built, Options, PredictorEntry, fixed};
+use super::options::Options;
 use crate::id::{Port, RouterId};
 use crate::network::Network;
 
@@ -13,7 +14,7 @@ use crate::network::Network;
 pub(super) const ENTRY: PredictorEntry = PredictorEntry {
     name: "static-xy",
     summary: "meshes and tori: the output that most destinations need under dimension-order routing",
-    source: super::MATSUTANI,
+    source: super::contract::MATSUTANI,
     takes: &[],
     build,
 };

@@ -1,7 +1,8 @@
 //! Further up: the i-th port from below is connected with the i-th up (modulo their number). Nothing else is predicted.
 
+use super::contract::{Built, PredictorEntry, fixed};
+use super::options::Options;
 use super::tree::Tree;
-use super::{Built, Options, PredictorEntry, fixed};
 use crate::id::Port;
 use crate::network::Network;
 
