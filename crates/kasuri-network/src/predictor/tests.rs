@@ -1,7 +1,7 @@
 use super::hint::Hint;
 use super::tree::Tree;
 use super::*;
-use crate::id::{RouterId, TerminalId};
+use crate::id::{Port, RouterId, TerminalId};
 use crate::registry::find;
 use crate::routing::{Hop, ROUTINGS, Routing, VirtualChannels, every_hop};
 use crate::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
