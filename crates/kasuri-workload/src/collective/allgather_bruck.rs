@@ -1,6 +1,7 @@
 //! Allgather in few rounds for any number of ranks: everyone passes what it has to ever farther ranks.
 
-use super::{Block, Collective, Entry, MessageSize, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::parameters::MessageSize;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,7 @@
 //! Allgather by recursive doubling: pairs exchange all that they have.
 
-use super::{Block, Collective, CollectiveError, Entry, MessageSize, Transfer};
+use super::contract::{Block, Collective, Entry, Transfer};
+use super::parameters::{CollectiveError, MessageSize};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

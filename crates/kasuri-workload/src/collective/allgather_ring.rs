@@ -1,6 +1,6 @@
 //! Allgather round the ring of ranks: everyone passes on what it received last.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,7 +1,8 @@
 //! Allreduce for long vectors: reduce-scatter by recursive halving, then allgather by recursive doubling.
 
+use super::contract::{Block, Collective, Entry, Transfer};
 use super::fold::{Fold, Peers, Step};
-use super::{Block, Collective, Entry, MessageSize, Transfer};
+use super::parameters::MessageSize;
 use std::ops::Range;
 
 /// The line of the table.

@@ -1,7 +1,7 @@
 //! Allreduce by recursive doubling: the whole vector is exchanged over distances that double.
 
+use super::contract::{Block, Collective, Entry, Transfer};
 use super::fold::{Fold, Peers, Step};
-use super::{Block, Collective, Entry, Transfer};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,6 @@
 //! Allreduce round the ring of ranks: reduce-scatter, then allgather, one part of the vector at a time.
 
-use super::Entry;
+use super::contract::Entry;
 use super::part_ring::PartRing;
 
 /// The line of the table.

@@ -1,6 +1,7 @@
 //! All-to-all in few rounds: a block goes as far as its distance says, bit by bit.
 
-use super::{Block, Collective, Entry, MessageSize, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::parameters::MessageSize;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

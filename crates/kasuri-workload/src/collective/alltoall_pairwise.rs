@@ -1,6 +1,7 @@
 //! All-to-all by pairs: in round i everyone exchanges with the rank whose number differs by the bits of i.
 
-use super::{Block, Collective, CollectiveError, Entry, Transfer};
+use super::contract::{Block, Collective, Entry, Transfer};
+use super::parameters::CollectiveError;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

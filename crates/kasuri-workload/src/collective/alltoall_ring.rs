@@ -1,6 +1,7 @@
 //! All-to-all by store and forward round the ring of ranks: everyone talks only to its neighbours.
 
-use super::{Block, Collective, Entry, MessageSize, Transfer, ahead, behind};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind};
+use super::parameters::MessageSize;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

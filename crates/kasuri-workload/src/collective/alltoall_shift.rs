@@ -1,6 +1,6 @@
 //! All-to-all by shifts: in round i everyone sends to the rank i further.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

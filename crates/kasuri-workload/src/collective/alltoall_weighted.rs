@@ -6,8 +6,9 @@
 //! of large weight are taken out first, by a threshold that is halved whenever no permutation is above it (Liu et al., "Scheduling
 //! techniques for hybrid circuit/packet networks", CoNEXT 2015, section 4).
 
-use super::alltoallv::Sizes;
-use super::{Block, Collective, CollectiveError, Entry, Transfer};
+use super::contract::{Block, Collective, Entry, Transfer};
+use super::parameters::CollectiveError;
+use super::sizes::Sizes;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -2,7 +2,8 @@
 //!
 //! A scatter backwards is a gather, a broadcast backwards a reduce: what was given away comes back.
 
-use super::{Block, Collective, CollectiveError, Entry, Parameters, Transfer};
+use super::contract::{Block, Collective, Entry, Transfer};
+use super::parameters::{CollectiveError, Parameters};
 
 /// The collective that is run backwards.
 #[derive(Debug)]

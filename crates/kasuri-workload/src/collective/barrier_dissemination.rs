@@ -1,6 +1,6 @@
 //! Barrier by dissemination: everyone tells ever farther ranks whom it has heard of.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,6 @@
 //! Barrier along a binomial tree: up to the root, and down again.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,6 @@
 //! Broadcast along a binomial tree: who has the message sends it on, so that the holders double.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

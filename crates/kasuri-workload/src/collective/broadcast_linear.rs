@@ -1,6 +1,6 @@
 //! Broadcast by the root alone, one destination after the other.
 
-use super::{Block, Collective, Entry, Transfer, ahead, behind};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

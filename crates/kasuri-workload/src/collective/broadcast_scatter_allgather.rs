@@ -1,6 +1,7 @@
 //! Broadcast for long messages: scatter along a binomial tree, then allgather round the ring.
 
-use super::{Block, Collective, Entry, MessageSize, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::parameters::MessageSize;
 use std::ops::Range;
 
 /// The line of the table.

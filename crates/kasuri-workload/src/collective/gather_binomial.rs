@@ -1,7 +1,8 @@
 //! Gather along a binomial tree: everyone passes on its block with those that have come to it.
 
 use super::backwards::Backwards;
-use super::{Block, Entry, scatter_binomial};
+use super::contract::{Block, Entry};
+use super::scatter_binomial;
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,7 @@
 //! The parts of a vector on their way round the ring of ranks, each one step further in each round.
 
-use super::{Block, Collective, MessageSize, Transfer, ahead, behind};
+use super::contract::{Block, Collective, Transfer, ahead, behind};
+use super::parameters::MessageSize;
 
 /// In each round every rank sends one part of the vector to the next rank: the one that has just come to it.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! Reduce along a binomial tree: a broadcast backwards, in which everyone adds what comes to its own.
 
 use super::backwards::Backwards;
-use super::{Block, Entry, broadcast_binomial};
+use super::broadcast_binomial;
+use super::contract::{Block, Entry};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,6 +1,7 @@
 //! Reduce-scatter by recursive halving: in each round a rank gives away the half of what it holds that is the other's.
 
-use super::{Block, Collective, CollectiveError, Entry, MessageSize, Transfer};
+use super::contract::{Block, Collective, Entry, Transfer};
+use super::parameters::{CollectiveError, MessageSize};
 use std::ops::Range;
 
 /// The line of the table.

@@ -1,6 +1,6 @@
 //! Reduce-scatter round the ring of ranks: each part of the vector goes once round and is added to on its way.
 
-use super::Entry;
+use super::contract::Entry;
 use super::part_ring::PartRing;
 
 /// The line of the table.

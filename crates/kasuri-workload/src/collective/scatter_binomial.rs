@@ -1,6 +1,7 @@
 //! Scatter along a binomial tree: who holds blocks gives half of them on.
 
-use super::{Block, Collective, Entry, MessageSize, Transfer, ahead, behind, doublings};
+use super::contract::{Block, Collective, Entry, Transfer, ahead, behind, doublings};
+use super::parameters::MessageSize;
 use std::ops::Range;
 
 /// The line of the table.

@@ -16,7 +16,7 @@ pub struct MachinePacket {
     pub destination: TerminalId,
     /// Its length in flits, at least 1.
     pub flits: u32,
-    /// The part of the machine that it belongs to: its class among [`class_channels`](super::Endpoint::class_channels).
+    /// The part of the machine that it belongs to: its class among `Endpoint::class_channels`.
     pub part: u8,
     /// Is it a reply?
     pub is_reply: bool,

@@ -4,8 +4,9 @@
 //! each is near the one before. What each phase puts on every channel is counted with the routing in use, and what the ranks hold at the
 //! end is proved ([`prove`]), sharing nothing with the algorithms' formulas. The least sum of the phases' busiest channels wins.
 
+use super::contract::VerifyError;
+use super::contract::{Job, ScheduleError, first};
 use super::verification::Routes;
-use super::{Job, ScheduleError, VerifyError, first};
 use crate::collective::{Block, Collective, Entry, Least, MessageSize, Parameters, schedules};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;

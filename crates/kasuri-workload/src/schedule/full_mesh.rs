@@ -1,8 +1,8 @@
 //! The full mesh: one layer of a multi-layer full mesh, with links in place of spines.
 
+use super::contract::{Entry, Schedule, ScheduleError};
 use super::layered_mesh::LayeredMesh;
 use super::product::{combinations, corner, digits, within};
-use super::{Entry, Schedule, ScheduleError};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;

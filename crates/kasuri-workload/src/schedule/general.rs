@@ -10,8 +10,8 @@
 //!    has been ejected often resists more.
 //! 3. Where that does not end, phases are added by and by.
 
+use super::contract::{Entry, Schedule, ScheduleError, first};
 use super::verification::Routes;
-use super::{Entry, Schedule, ScheduleError, first};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::{NONE, Network};
 use kasuri_network::rng::{Purpose, Stream, Streams};

@@ -1,7 +1,7 @@
 //! The hypercube: partners that differ in the same bits.
 
+use super::contract::{Entry, Schedule, ScheduleError, first};
 use super::product::{combinations, digits, within};
-use super::{Entry, Schedule, ScheduleError, first};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;

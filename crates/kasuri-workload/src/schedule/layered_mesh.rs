@@ -1,6 +1,6 @@
 //! Contention-free phases on layers of full meshes: what MLFM and full mesh share.
 
-use super::Schedule;
+use super::contract::Schedule;
 
 /// K layers of m positions with p terminals each, p <= m - 1 (or m = 1). Rank = (layer m + position) p + index.
 ///

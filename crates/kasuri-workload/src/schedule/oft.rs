@@ -1,7 +1,7 @@
 //! The orthogonal fat tree, with as many phases as a terminal has partners.
 
+use super::contract::{Entry, Schedule, ScheduleError};
 use super::product::{combinations, corner, digits, within};
-use super::{Entry, Schedule, ScheduleError};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
@@ -33,7 +33,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     if let Some((side, places)) = (1..=sides).find_map(|side| Some((side, places(side)?))) {
         return Ok(corner(&[degree, leaves, sides], &[places, leaves, side]));
     }
-    super::first(network, count)
+    super::contract::first(network, count)
 }
 
 /// All leaves of the job's sides, with the places that occur in the job.

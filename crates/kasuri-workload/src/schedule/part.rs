@@ -1,6 +1,6 @@
 //! Part of a schedule: what is left of it between some of its ranks.
 
-use super::Schedule;
+use super::contract::Schedule;
 
 /// Only the messages between some ranks of a schedule; phases without any are left out. No channel carries more than in the whole.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Jobs within a product: some of the outer blocks, in each the same of the inner ones, and so on.
 
-use super::Schedule;
+use super::contract::Schedule;
 use super::part::Part;
 use kasuri_network::id::TerminalId;
 

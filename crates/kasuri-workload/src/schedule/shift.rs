@@ -1,6 +1,6 @@
 //! Shifts: in phase i everyone sends to the rank i further.
 
-use super::{Entry, Schedule, first};
+use super::contract::{Entry, Schedule, first};
 
 /// The line of the table.
 pub(super) const ENTRY: Entry = Entry {

@@ -1,8 +1,8 @@
 //! The torus: turns of rings in every dimension at once.
 
+use super::contract::{Entry, Schedule, ScheduleError};
 use super::product::{combinations, corner, digits, within};
 use super::ring::Ring;
-use super::{Entry, Schedule, ScheduleError};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::routing::Routing;
@@ -39,7 +39,7 @@ fn choose(network: &Network, count: u32) -> Result<Vec<TerminalId>, ScheduleErro
     choices.sort_by_key(|whole: &u32| whole.count_ones());
     match choices.into_iter().find_map(counts) {
         Some(counts) => Ok(corner(&radices, &counts)),
-        None => super::first(network, count),
+        None => super::contract::first(network, count),
     }
 }
 

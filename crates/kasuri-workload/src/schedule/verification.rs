@@ -1,10 +1,9 @@
 //! Counts a schedule on its network.
 
-use super::Plan;
+use super::contract::{Plan, VerifyError};
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::routing::{Candidate, Choice, CongestionView, Hop, Routing, VirtualChannels};
-use thiserror::Error;
 
 /// What a schedule does on a network with a routing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,40 +63,6 @@ impl Verification {
     pub fn lower_bound(&self) -> u64 {
         self.all_pairs_time.max(self.terminal_time)
     }
-}
-
-/// Why a schedule cannot be counted.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum VerifyError {
-    /// The routing draws or weighs, so that a route is not known beforehand.
-    #[error(
-        "from terminal {from} to terminal {to} the routing has a choice; a schedule is counted on fixed routes, such as `minimal` with \
-         tie = \"destination\", `nca` with up_port = \"d-mod-k\", `dimension-order` with tie = \"positive\""
-    )]
-    Choice {
-        /// The source.
-        from: TerminalId,
-        /// The destination.
-        to: TerminalId,
-    },
-    /// A packet does not arrive.
-    #[error("from terminal {from} to terminal {to} the routing does not arrive")]
-    Lost {
-        /// The source.
-        from: TerminalId,
-        /// The destination.
-        to: TerminalId,
-    },
-    /// A rank sends to a rank that expects nothing from it, or to none of the job.
-    #[error("in phase {phase} rank {source_rank} sends to rank {destination}, which expects its message from elsewhere")]
-    Unexpected {
-        /// The phase, from 0.
-        phase: u32,
-        /// Who sends.
-        source_rank: u32,
-        /// Who should receive.
-        destination: u32,
-    },
 }
 
 /// Follows every message of every phase over the network and counts.

@@ -8,7 +8,6 @@ pub mod agenda;
 pub mod application;
 pub mod combined;
 mod notes;
-pub mod npb_ft;
 pub mod placement;
 pub mod program;
 pub mod rounds;

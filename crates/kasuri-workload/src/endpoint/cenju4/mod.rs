@@ -13,7 +13,7 @@ pub mod programs;
 pub mod script;
 pub mod task;
 
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
+use super::contract::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared};
 use fault::Cause;
 use kasuri_network::multicast::Tables;
 use kasuri_network::registry::Member;

@@ -1,7 +1,7 @@
 //! The accesses under way.
 
-use super::Access;
-use super::programs::Word;
+use super::steps::Access;
+use super::steps::Word;
 use kasuri_network::id::TerminalId;
 
 /// An access from its translation to its end.

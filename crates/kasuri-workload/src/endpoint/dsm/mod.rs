@@ -16,9 +16,10 @@ mod pages;
 pub mod processors;
 pub mod programs;
 mod rotation;
+pub mod steps;
 
+use super::contract::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, Space, UserMachine};
 use super::running::RunningMachine;
-use super::{Endpoint, EndpointContext, EndpointError, EndpointModel, Prepared, Routers, Space, UserMachine};
 use crate::translation::sharing::Sharing;
 use crate::translation::{Table, Tables};
 use kasuri_network::id::TerminalId;
@@ -29,11 +30,12 @@ use kasuri_network::routing::VirtualChannels;
 use layout::{InterfacesAt, Layout};
 use nodes::Nodes;
 use processors::{Part, Processors};
-use programs::{Messages, Place, Step, Workload};
+use programs::{Messages, Place, Workload};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 use std::any::Any;
 use std::sync::Arc;
+use steps::{Access, MAX_CYCLES, Step};
 
 /// The constants of the network interface. Each terminal is a node, unless nodes have several interfaces.
 ///
@@ -90,19 +92,6 @@ impl Member for Dsm {
     const SOURCE: &'static str = "Sato and Tanaka, Virtual Network System and its Preliminary Evaluation, section 4.1";
     const EXAMPLE: &'static str = "window = 16";
 }
-
-impl Access {
-    /// Words that it reads or writes.
-    pub(super) fn words(self) -> u32 {
-        match self {
-            Self::Read => 1,
-            Self::Write { words, .. } => words,
-        }
-    }
-}
-
-/// The greatest value of a key in cycles.
-const MAX_CYCLES: u32 = 1_000_000_000;
 
 /// The greatest number of flits of a packet, and of requests of a node that are not answered.
 const MAX_COUNT: u32 = 65_535;
@@ -349,18 +338,4 @@ fn virtual_networks(context: &EndpointContext<'_>) -> Result<[VirtualChannels; 2
     // Checked to be a few hundred at most where the routers are read.
     let (half, all) = ((channels / 2) as u16, channels as u16);
     Ok([VirtualChannels { begin: 0, end: half }, VirtualChannels { begin: half, end: all }])
-}
-
-/// What a processor does to a word of another node's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// It reads it.
-    Read,
-    /// It writes it.
-    Write {
-        /// What the write belongs to; programs wait for the writes of a phase.
-        phase: u32,
-        /// Words from this one on, at least 1: several are a packet of a message.
-        words: u32,
-    },
 }

@@ -1,6 +1,6 @@
 //! Where the words of logical nodes lie in the memories of their nodes.
 
-use super::programs::WORD_BYTES;
+use super::steps::WORD_BYTES;
 use crate::translation::sharing::{Addresses, PageOrder};
 use kasuri_network::rng::{Purpose, Streams};
 

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::pages::Segments;
-use super::programs::{Step, WORD_BYTES};
+use super::steps::{Step, WORD_BYTES};
 use crate::translation::Table;
 use crate::translation::sharing::Sharing;
 use kasuri_network::id::TerminalId;

@@ -1,67 +1,12 @@
 //! What the processors of a distributed shared memory do. To add a program: a variant of [`Program`], its keys in [`Workload`], and a
 //! function that writes the steps of a node.
 
-use super::Access;
-use crate::endpoint::EndpointError;
+use super::steps::{MAX_CYCLES, Step, WORD_BYTES};
+use crate::endpoint::contract::EndpointError;
 use kasuri_network::rng::{Purpose, Stream, Streams};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Table;
-
-/// One step of a processor. Accesses do not wait for their replies; as many are on their way as the window allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Reads or writes a word of a logical node's memory.
-    Access(Word, Access),
-    /// Waits until all its accesses have been answered.
-    Settle,
-    /// Waits until so many words of this phase have been written to its own memory.
-    Await {
-        /// What the writes belong to.
-        phase: u32,
-        /// How many.
-        writes: u32,
-    },
-    /// Computes.
-    Compute {
-        /// For so long.
-        cycles: u32,
-    },
-}
-
-impl Step {
-    fn read(home: u32, address: u32) -> Self {
-        Self::Access(Word { home, address }, Access::Read)
-    }
-
-    fn write(home: u32, address: u32, phase: u32) -> Self {
-        Self::message(home, address, 1, phase)
-    }
-
-    /// Writes so many words in one packet.
-    fn message(home: u32, address: u32, words: u32, phase: u32) -> Self {
-        Self::Access(Word { home, address }, Access::Write { phase, words })
-    }
-}
-
-/// A word of eight bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// The logical node in whose memory it is.
-    pub home: u32,
-    /// The address of its first byte there.
-    pub address: u32,
-}
-
-impl Word {
-    /// So many words of this logical node, from this one on.
-    pub(super) fn and_following(self, words: u32) -> impl Iterator<Item = Self> {
-        (0..words).map(move |word| Self { address: self.address + word * WORD_BYTES, ..self })
-    }
-}
-
-/// Bytes of a word.
-pub const WORD_BYTES: u32 = 8;
 
 /// What all processors do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -215,8 +160,8 @@ fn count(key: &str, given: Option<u32>, default: u32) -> Result<u32, EndpointErr
 
 fn cycles(given: Option<u32>) -> Result<u32, EndpointError> {
     match given.unwrap_or(0) {
-        value @ 0..=super::MAX_CYCLES => Ok(value),
-        value => wrong("compute_cycles", format!("is {value}; it must be 0 to {}", super::MAX_CYCLES)),
+        value @ 0..=MAX_CYCLES => Ok(value),
+        value => wrong("compute_cycles", format!("is {value}; it must be 0 to {}", MAX_CYCLES)),
     }
 }
 

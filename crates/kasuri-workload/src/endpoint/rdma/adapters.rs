@@ -5,7 +5,7 @@
 //! the bus overlap.
 
 use super::Hosts;
-use crate::endpoint::RunningInterfaces;
+use crate::endpoint::contract::RunningInterfaces;
 use crate::timeline::Span;
 use crate::workload::combined::{name_of_part, own_name};
 use crate::workload::{Event, Message, Token};

@@ -6,7 +6,7 @@
 
 mod adapters;
 
-use super::{EndpointContext, EndpointError, EndpointModel, Interfaces, Prepared, RunningInterfaces};
+use super::contract::{EndpointContext, EndpointError, EndpointModel, Interfaces, Prepared, RunningInterfaces};
 use crate::units::Units;
 use adapters::Adapters;
 use kasuri_network::id::TerminalId;

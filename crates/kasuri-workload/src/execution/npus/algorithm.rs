@@ -8,7 +8,7 @@ mod steps;
 use super::super::cluster::Pattern;
 use super::super::trace::Trace;
 use super::graph::Graph;
-use super::{Done, Sending};
+use super::messages::{Done, Sending};
 use std::collections::VecDeque;
 use std::sync::Arc;
 pub use steps::{Sends, Step};

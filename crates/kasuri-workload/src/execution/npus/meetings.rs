@@ -1,20 +1,8 @@
 //! Messages matched with receives: the k-th of a name with the k-th.
 
-use super::{Npus, Outside, Sending};
+use super::messages::{Done, Sending};
+use super::{Npus, Outside};
 use std::collections::{BTreeMap, VecDeque};
-
-/// Whom to tell that a message has arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// Nobody.
-    Nobody,
-    /// A node of the NPU's own trace.
-    Node(u32),
-    /// A phase of a collective.
-    Stream(u32),
-    /// A node of a collective that is a trace.
-    Custom(u32, u32),
-}
 
 /// What is called alike between two NPUs: tag, source, size.
 type Key = (u32, u32, u64);

@@ -6,21 +6,24 @@
 mod algorithm;
 mod graph;
 mod issue;
+mod job;
 mod meetings;
+mod messages;
 mod outline;
 mod phases;
 mod streams;
 mod traffic;
 
 pub use algorithm::{Sends, Step, Volley};
-pub use meetings::Done;
+pub use job::Job;
+pub use messages::{Done, Sending};
 pub use outline::{Asks, Gathering, Outline, Silence};
 pub use phases::{Form, PhaseForm, groups_as_rings, pattern};
 pub use streams::GROUP_DELAY;
 pub use traffic::{Planned, Volume};
 
-use super::cluster::{Cluster, Groups, Pattern, System};
-use super::trace::{MAX_NS, Trace};
+use super::cluster::Pattern;
+use super::trace::Trace;
 use graph::Graph;
 use meetings::Meetings;
 use phases::{Plan, Turns};
@@ -28,57 +31,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 use streams::{Queue, Stream};
-
-/// What is run.
-#[derive(Clone, Copy, Debug)]
-pub struct Job<'a> {
-    /// The network: its dimensions shape the collectives.
-    pub cluster: &'a Cluster,
-    /// How collectives become messages.
-    pub system: &'a System,
-    /// Communicator groups.
-    pub groups: &'a Groups,
-    /// What each NPU does.
-    pub traces: &'a [Trace],
-    /// Collectives that are traces of their own, by the prefix of their files: a trace for each place.
-    pub algorithms: &'a BTreeMap<String, Vec<Trace>>,
-    /// Queues of a dimension, at least 1.
-    pub queues: u32,
-}
-
-impl Job<'_> {
-    /// Whether there is a trace for each NPU, with durations that can be simulated, and at most as many implementations as dimensions.
-    ///
-    /// # Errors
-    /// A sentence that says what does not fit.
-    pub fn check(&self) -> Result<(), String> {
-        let npus = self.cluster.npus() as usize;
-        if self.traces.len() != npus {
-            return Err(format!("the network has {npus} NPUs, but there are {} traces", self.traces.len()));
-        }
-        (0..).zip(self.traces).try_for_each(|(npu, trace)| check_durations(npu, trace))?;
-        let dimensions = self.cluster.dimensions.len();
-        for (pattern, choices) in &self.system.implementations {
-            if choices.len() > dimensions {
-                let problem = "ASTRA-sim stops by an assertion where a collective has more implementations than the network has dimensions";
-                return Err(format!("{problem}: {}-implementation has {}, the network {dimensions}", pattern.name(), choices.len()));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Refuses an NPU with computations that are too long to be simulated.
-fn check_durations(npu: u32, trace: &Trace) -> Result<(), String> {
-    let mut all = 0_u64;
-    for node in &trace.nodes {
-        all = all.checked_add(node.duration_ns).filter(|&all| all <= MAX_NS).ok_or_else(|| {
-            let (id, name, ns) = (node.id, &node.name, node.duration_ns);
-            format!("NPU {npu}: node {id} (`{name}`) lasts {ns} ns; all nodes of an NPU may last at most 2^60 ns (36 years)")
-        })?;
-    }
-    Ok(())
-}
 
 /// Something that an NPU has set itself for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,25 +60,6 @@ pub enum Item {
         /// The node.
         node: u32,
     },
-}
-
-/// A message that an NPU sends.
-#[derive(Clone, Copy, Debug)]
-pub struct Sending {
-    /// Who sends.
-    pub source: u32,
-    /// Who receives.
-    pub destination: u32,
-    /// What it is called.
-    pub tag: u32,
-    /// Its size.
-    pub bytes: u64,
-    /// Whom to tell when it has arrived, at the source.
-    pub sent: Done,
-    /// Where one NPU stands for all: what is sent to one comes back from it, not from the other side.
-    pub exchanged: bool,
-    /// Any message of this tag and size will do for its receiver in this phase, whoever sends it: how many phases follow.
-    pub anonymous: Option<u32>,
 }
 
 /// The time and the network around the NPUs.

@@ -4,8 +4,8 @@ mod form;
 
 use super::super::cluster::{Choice, Implementation, Optimization, Pattern};
 use super::super::trace::{Kind, Operation};
-use super::Job;
 use super::algorithm::{Algorithm, Halving, Members, Place, Ring, Tree};
+use super::job::Job;
 pub use form::{Form, PhaseForm};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,9 +2,10 @@
 
 use super::super::trace::{Kind, Message};
 use super::algorithm::{Algorithm, Exchange, TreeState};
-use super::meetings::{Done, TAGS};
+use super::meetings::TAGS;
+use super::messages::{Done, Sending};
 use super::phases::Phase;
-use super::{Item, Npus, Outside, Sending};
+use super::{Item, Npus, Outside};
 use std::collections::VecDeque;
 
 /// What a rank of a communicator group waits in place of the endpoint's delay, in nanoseconds.

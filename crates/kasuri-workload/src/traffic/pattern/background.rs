@@ -1,6 +1,6 @@
 //! Uniform traffic that spares some terminals.
 
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::TerminalRef;
 use kasuri_network::registry::Member;

@@ -1,7 +1,7 @@
 //! Diagonal traffic.
 
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use super::weighted::Weighted;
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;

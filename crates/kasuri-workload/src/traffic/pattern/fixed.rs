@@ -1,6 +1,6 @@
 //! What patterns with one destination per source share: their compiled form, and addresses as bits or digits.
 
-use super::{Pattern, PatternContext, PatternError};
+use super::contract::{Pattern, PatternContext, PatternError};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 use kasuri_network::rng::Stream;

@@ -1,7 +1,7 @@
 //! Hot spots: all traffic goes to a few terminals.
 
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use super::weighted::Weighted;
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::network::{Network, TerminalRef};
 use kasuri_network::registry::Member;
 use schemars::JsonSchema;

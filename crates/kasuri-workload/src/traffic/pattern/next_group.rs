@@ -1,6 +1,6 @@
 //! Everybody sends to the group that follows.
 
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::id::TerminalId;
 use kasuri_network::registry::Member;
 use kasuri_network::rng::Stream;

@@ -1,7 +1,7 @@
 //! A random permutation, the same for the whole run.
 
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use super::fixed::Fixed;
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::registry::Member;
 use kasuri_network::rng::{Purpose, Streams};
 use schemars::JsonSchema;

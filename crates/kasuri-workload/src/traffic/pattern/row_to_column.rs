@@ -1,6 +1,6 @@
 //! Each row of terminals sends to the column of the same number.
 
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::id::TerminalId;
 use kasuri_network::registry::Member;
 use kasuri_network::rng::Stream;

@@ -1,7 +1,7 @@
 //! Perfect shuffle.
 
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use super::fixed::{Fixed, address_bits};
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::Deserialize;

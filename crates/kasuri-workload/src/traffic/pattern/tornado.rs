@@ -1,7 +1,7 @@
 //! Tornado: almost half-way round in every dimension.
 
+use super::contract::{Pattern, PatternContext, PatternError, TrafficPattern};
 use super::fixed::{Digits, Fixed};
-use super::{Pattern, PatternContext, PatternError, TrafficPattern};
 use kasuri_network::registry::Member;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

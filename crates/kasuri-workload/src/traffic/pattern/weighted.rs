@@ -1,6 +1,6 @@
 //! What patterns with a few weighted destinations per source share.
 
-use super::Pattern;
+use super::contract::Pattern;
 use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Stream;
 

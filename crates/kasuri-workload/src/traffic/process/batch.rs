@@ -1,6 +1,6 @@
 //! A batch of packets per terminal.
 
-use super::{InjectionProcess, Process, Window};
+use super::contract::{InjectionProcess, Process, Window};
 use kasuri_network::registry::Member;
 use kasuri_network::rng::Stream;
 use schemars::JsonSchema;

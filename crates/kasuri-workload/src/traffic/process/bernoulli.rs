@@ -1,6 +1,6 @@
 //! Bernoulli injection.
 
-use super::{InjectionProcess, Process};
+use super::contract::{InjectionProcess, Process};
 use kasuri_network::registry::Member;
 use kasuri_network::rng::Stream;
 use schemars::JsonSchema;

@@ -1,8 +1,5 @@
-//! Applications: programs of stages, each with a computation, a rearrangement in memory and an all-to-all.
-//!
-//! To add one: a file here with its demand and its `ENTRY`, a `mod` line, and its line in [`APPLICATIONS`].
+//! The contract of applications: the demand of a rank, and the line of the table.
 
-use super::npb_ft;
 use thiserror::Error;
 
 /// What one rank needs in each stage.
@@ -43,6 +40,3 @@ pub struct Entry {
     /// There is no such class, or so many ranks cannot share it equally.
     pub demand: fn(class: &str, ranks: u32) -> Result<Demand, ApplicationError>,
 }
-
-/// All applications.
-pub static APPLICATIONS: &[Entry] = &[npb_ft::ENTRY];

@@ -1,6 +1,6 @@
 //! NPB FT: a spectral method with Fourier transforms in three dimensions, of which each needs one all-to-all.
 
-use super::application::{ApplicationError, Demand, Entry};
+use super::contract::{ApplicationError, Demand, Entry};
 
 /// FT among the applications.
 pub const ENTRY: Entry = Entry {

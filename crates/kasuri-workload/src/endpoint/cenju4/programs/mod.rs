@@ -16,7 +16,7 @@ use super::parcel::MAX_PARCEL;
 use super::script::{Op, Program, SOURCE, Script, TARGET};
 use super::task::{Destination, GROUP, Multicast, Synchronisation};
 use super::{Cenju4, Machine, set_up};
-use crate::endpoint::{EndpointContext, EndpointError, EndpointSchedule};
+use crate::endpoint::contract::{EndpointContext, EndpointError, EndpointSchedule};
 use kasuri_network::rng::Purpose;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use super::super::script::{Op, Put, SOURCE, Script, TARGET};
 use super::super::task::{GROUP, Multicast};
 use super::{Entry, Job, Registers, Turn, Workload};
-use crate::endpoint::EndpointError;
+use crate::endpoint::contract::EndpointError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

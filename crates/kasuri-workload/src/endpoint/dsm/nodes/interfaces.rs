@@ -1,12 +1,12 @@
 //! What the interfaces of a node do: they issue its requests, serve those of others from its memory, and accept answers.
 
-use super::super::Access;
 use super::super::accesses::Request;
 use super::super::interface::{Job, Stage};
 use super::super::memory::{Memory, Written};
 use super::super::node::Unit;
 use super::super::pages::Segments;
-use super::super::programs::{WORD_BYTES, Word};
+use super::super::steps::Access;
+use super::super::steps::{WORD_BYTES, Word};
 use super::{Due, Nodes};
 use crate::endpoint::running::Effect;
 use crate::translation::SYSTEM;

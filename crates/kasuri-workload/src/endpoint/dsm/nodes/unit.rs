@@ -2,7 +2,7 @@
 
 use super::super::accesses::Request;
 use super::super::node::{Computes, Unit};
-use super::super::programs::Step;
+use super::super::steps::Step;
 use super::{Due, Nodes};
 use crate::endpoint::running::Effect;
 use crate::translation::{Level, Refusal, VirtualNode};
