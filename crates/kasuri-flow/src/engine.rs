@@ -172,7 +172,7 @@ impl Prepared for Flows<'_> {
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let Self { scenario, options, sharing, guided, threads } = *self;
-        if let Some(machine) = packets::machine(scenario) {
+        if let Some(machine) = packets::machine::begin(scenario) {
             return packets::run(scenario, machine, options.latency, controller);
         }
         let sharing = match sharing {

@@ -18,7 +18,7 @@
 //! next head is looked at only after the tail before it has left. Buffers that are shorter than the loop of credits stall a packet: then
 //! its flits are followed ([`lone_packet_latency`]).
 
-use crate::analysis::lone_packet::{LonePacket, lone_packet_latency};
+use crate::analysis::{LonePacket, lone_packet_latency};
 use kasuri_model::router::{Architecture, Pipeline, RouterParameters, Switching, VcRelease};
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_network::network::Link;

@@ -241,7 +241,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "a machine whose packets go through the routers, with its programs (endpoint dsm)",
         key: "endpoint.model",
-        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_some()),
+        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine::begin(scenario).is_some()),
         flow: Yes,
         arbitrated: No("take another sharing, or engine = \"flit\""),
         analysis: No("use engine = \"flow\" or \"flit\""),
@@ -249,7 +249,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "a machine with a network of its own, with its programs (endpoint cenju4)",
         key: "endpoint.model",
-        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine(scenario).is_none()),
+        asks: |scenario| machine_of(scenario).filter(|_| crate::packets::machine::begin(scenario).is_none()),
         flow: No(USE_FLIT),
         arbitrated: No(USE_FLIT),
         analysis: No(USE_FLIT),

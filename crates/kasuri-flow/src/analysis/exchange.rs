@@ -5,7 +5,7 @@
 use super::AnalysisError;
 use super::flow::{Flow, for_each_exchange};
 use super::tails::Tails;
-use super::workload::Totals;
+use super::totals::Totals;
 use crate::lone::{self, Sizes};
 use crate::paths::Paths;
 use kasuri_model::engine::{Controller, EngineError, whole_cycles};

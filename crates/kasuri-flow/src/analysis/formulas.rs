@@ -3,7 +3,7 @@
 use super::prediction::Guided;
 use super::waiting::Waiting;
 use super::workload::closed_workload;
-use super::{AnalysisError, ChannelLoads, ZeroLoad, channel_loads, hit_rates, zero_load};
+use super::{AnalysisError, ChannelLoads, NOT_MODELLED, ZeroLoad, channel_loads, hit_rates, zero_load};
 use crate::support::{self, Column};
 use kasuri_model::engine::{Controller, Engine, EngineError, Feature, Formulas, Method, Outcome, Prepared, Status, least_cycles};
 use kasuri_model::refusal::Refusal;
@@ -268,10 +268,6 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         ..Outcome::new(status).leaving_out(NOT_MODELLED, support::left_out(Column::Analysis, scenario))
     }
 }
-
-/// What no formula here looks at.
-pub(super) const NOT_MODELLED: &[&str] =
-    &["router.virtual_channels", "router.vc_allocator", "router.switch_allocator", "router.vc_release"];
 
 /// A closed workload cannot end before its bottleneck has carried its flits.
 fn completion_bound(scenario: &Scenario, formulas: &Formulas) -> Option<f64> {

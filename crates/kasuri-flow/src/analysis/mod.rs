@@ -13,6 +13,7 @@ mod memory;
 mod prediction;
 pub mod programs;
 mod tails;
+mod totals;
 mod waiting;
 mod workload;
 mod zero_load;
@@ -28,6 +29,9 @@ pub use zero_load::{ZeroLoad, zero_load};
 
 use kasuri_network::id::{RouterId, TerminalId};
 use thiserror::Error;
+
+/// What no formula here looks at.
+const NOT_MODELLED: &[&str] = &["router.virtual_channels", "router.vc_allocator", "router.switch_allocator", "router.vc_release"];
 
 /// Why a scenario has no answer in formulas.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -60,7 +60,7 @@ impl HitRates {
 /// The hit rates of a scenario whose routers predict; `None` where they do not.
 ///
 /// # Errors
-/// The predictor has no closed form; and as [`zero_load`](super::zero_load).
+/// The predictor has no closed form; and as `zero_load`.
 pub fn hit_rates(scenario: &Scenario) -> Result<Option<HitRates>, AnalysisError> {
     match Guided::of(scenario)? {
         Some(guided) => rates_of(&guided.scenario(scenario), &guided).map(Some),

@@ -1,7 +1,8 @@
 //! Closed workloads: what their messages put on each channel, and how soon they can be done.
 
+use super::NOT_MODELLED;
 use super::exchange::{exchange, exchange_of};
-use super::formulas::NOT_MODELLED;
+use super::totals::Totals;
 use crate::lone::{self, Sizes};
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::{Controller, EngineError, Formulas, Interval, Outcome, Status, least_cycles};
@@ -12,26 +13,6 @@ use kasuri_workload::workload::Message;
 
 /// Messages that are routed in step.
 const BATCH: usize = 32;
-
-/// Sums over the messages of a workload.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    /// By channel.
-    pub(super) channel_flits: Vec<u64>,
-    /// Flits that terminals send to themselves.
-    pub(super) to_self: u64,
-    pub(super) messages: u64,
-    /// Routers that messages cross.
-    pub(super) hops: f64,
-    /// Of messages that are alone in the network.
-    pub(super) latency: f64,
-    /// Routers that flits cross.
-    pub(super) flit_hops: u64,
-    /// Cycles of the busiest channel if its flits are a mean; otherwise they follow from `channel_flits`.
-    pub(super) bound: Option<u64>,
-    /// Entries of `not_modelled` for what is a mean or an estimate.
-    pub(super) approximations: Vec<String>,
-}
 
 /// Sums over the messages of a workload, one by one.
 #[derive(Debug)]

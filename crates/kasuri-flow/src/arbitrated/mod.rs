@@ -27,8 +27,6 @@ use kasuri_model::sources::Sources;
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::Column;
 use kasuri_network::network::metrics::hops_from;
-use kasuri_network::routing::VirtualChannels;
-use kasuri_workload::workload::Token;
 use kasuri_workload::workload::agenda::Agenda;
 pub use options::{Grain, Mechanism};
 use records::{Input, Lane, NONE, Output, Parcel, Place};
@@ -95,12 +93,6 @@ pub(crate) fn memory_bytes(scenario: &Scenario) -> u64 {
     let per_parcel = (size_of::<Parcel>() + 8 * size_of::<Place>() + 8) as u64;
     let per_terminal = (size_of::<Message>() + size_of::<Load>() + 40) as u64 + longest * (per_parcel + size_of::<Hop>() as u64);
     channels * (size_of::<Output>() + size_of::<Input>()) as u64 + lanes * (size_of::<Lane>() as u64 + of_buffer) + terminals * per_terminal
-}
-
-/// The virtual channels that a message of a closed workload may use.
-fn available(scenario: &Scenario, token: Token, destination: TerminalId) -> VirtualChannels {
-    let of_part = scenario.workload.as_ref().map(|closed| closed.parts[closed.part_of(token)].virtual_channels);
-    scenario.router.entering(destination, of_part.unwrap_or(VirtualChannels { begin: 0, end: 1 }))
 }
 
 impl<'a> Run<'a> {

@@ -5,9 +5,11 @@ use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::{Architecture, Switching};
 use kasuri_model::scenario::Scenario;
+use kasuri_network::id::TerminalId;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Link;
-use kasuri_workload::workload::Message;
+use kasuri_network::routing::VirtualChannels;
+use kasuri_workload::workload::{Message, Token};
 
 /// Parcels of a message at least, if the grain is automatic.
 const PARCELS: u64 = 8;
@@ -198,7 +200,7 @@ fn path_channels(scenario: &Scenario, messages: &[Message]) -> Result<u64, Engin
     let mut sum = 0;
     let mut memory = Vec::new();
     for (message, serial) in messages.iter().zip(0..) {
-        let available = super::available(scenario, message.token, message.destination);
+        let available = available(scenario, message.token, message.destination);
         let request = Request { source: message.source, destination: message.destination, serial, available };
         let mut walk = [Walk::new(request, memory)];
         paths.find(scenario, &mut walk, &|_| 0)?;
@@ -207,4 +209,10 @@ fn path_channels(scenario: &Scenario, messages: &[Message]) -> Result<u64, Engin
         memory = walk.channels;
     }
     Ok(sum)
+}
+
+/// The virtual channels that a message of a closed workload may use.
+pub(super) fn available(scenario: &Scenario, token: Token, destination: TerminalId) -> VirtualChannels {
+    let of_part = scenario.workload.as_ref().map(|closed| closed.parts[closed.part_of(token)].virtual_channels);
+    scenario.router.entering(destination, of_part.unwrap_or(VirtualChannels { begin: 0, end: 1 }))
 }

@@ -45,7 +45,7 @@ impl Flows {
             graph.begin(member.flow, member.flow, others, member.destination, f64::from(member.flits), begun);
         });
         if let Some(begun) = since {
-            self.graph.share(&mut *self.sharing, begun);
+            self.sharing.share(&mut self.graph, begun);
         }
     }
 
@@ -54,7 +54,7 @@ impl Flows {
         let are_counted = self.cohort.share(&self.graph, &[], now);
         if !are_counted {
             self.part(now);
-            self.graph.share(&mut *self.sharing, now);
+            self.sharing.share(&mut self.graph, now);
         }
         are_counted
     }

@@ -9,6 +9,7 @@ mod outcome;
 pub(crate) mod parts;
 mod rounds;
 mod state;
+mod territory;
 
 use crate::statistics::Arrival;
 use kasuri_model::engine::{Command, Controller, EngineError, Outcome, Phase, Status, UserOutcome};
@@ -83,7 +84,7 @@ impl Fluid<'_> {
             return Ok(());
         }
         self.part();
-        self.rates.graph.share(&mut *self.rates.sharing, self.now);
+        self.rates.sharing.share(&mut self.rates.graph, self.now);
         if is_checked && !self.rates.graph.is_fair(self.rates.by_equal_shares) {
             let what = "a flow does not have the rate that its sharing defines".to_owned();
             return Err(EngineError::Unbalanced { cycle: self.now as u64, what });

@@ -8,6 +8,7 @@
 
 use super::Fluid;
 use super::outcome::Finale;
+use super::territory::{Claims, Territory};
 use crate::paths::{Paths, Request, Walk};
 use crate::statistics::Tally;
 use kasuri_model::engine::{Command, Controller, Interval, Outcome, Status, Threads};
@@ -17,7 +18,6 @@ use kasuri_workload::translation::users::Users;
 use kasuri_workload::workload::Message;
 use kasuri_workload::workload::agenda::Agenda;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -30,56 +30,6 @@ const MOST_BYTES: u64 = 1 << 29;
 
 /// A workload has few messages if it has no more for each terminal of the network.
 const FEW: u64 = 16;
-
-/// The owner of a channel that nobody has claimed.
-const NOBODY: u8 = 0;
-
-/// Whose each channel is, by the paths that have been found.
-#[derive(Debug)]
-pub(super) struct Claims {
-    owners: Box<[AtomicU8]>,
-    /// Is simulating parts alone over: because two share a channel, one has not come to its end, or the run is to end?
-    is_over: AtomicBool,
-}
-
-impl Claims {
-    fn new(channels: u32) -> Self {
-        Self { owners: (0..channels).map(|_| AtomicU8::new(NOBODY)).collect(), is_over: AtomicBool::new(false) }
-    }
-
-    /// Claims the channels of a path for a part.
-    fn claim(&self, part: usize, channels: &[u32]) {
-        let own = part as u8 + 1;
-        for &channel in channels {
-            let owner = &self.owners[channel as usize];
-            let before = owner.load(Ordering::Relaxed);
-            if before != own && (before != NOBODY || owner.compare_exchange(NOBODY, own, Ordering::Relaxed, Ordering::Relaxed).is_err()) {
-                self.end();
-            }
-        }
-    }
-
-    fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-}
-
-/// The claims of the part that is simulated at present.
-#[derive(Debug)]
-pub(super) struct Territory {
-    claims: Arc<Claims>,
-    part: usize,
-}
-
-impl Territory {
-    pub(super) fn claim(&self, channels: &[u32]) {
-        self.claims.claim(self.part, channels);
-    }
-}
 
 /// What is counted of each part for itself: sums of times, of which the order of the sum is seen, and when it ended.
 struct PartCounts {

@@ -139,7 +139,7 @@ impl Fluid<'_> {
             tokens[flow as usize] = token;
         });
         if let Some(begun) = rates_since {
-            graph.share(&mut *self.rates.sharing, begun);
+            self.rates.sharing.share(graph, begun);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a running simulation of flows keeps, by what it is for.
 
-use super::parts::Territory;
+use super::territory::Territory;
 use crate::cohort::Cohort;
 use crate::counts::{Counts, Ends};
 use crate::graph::{Bandwidth, Graph};

@@ -11,7 +11,6 @@ mod fetch;
 mod levels;
 
 use crate::heap::Heap;
-use crate::sharing::Sharing;
 use kasuri_network::memory::{Column, large_vec};
 pub(crate) use levels::Beside;
 
@@ -187,7 +186,7 @@ impl Graph {
     }
 
     /// Begins a flow over an injection channel and these others to a terminal, whose ejection channel is the last of them. It
-    /// has no rate before [`Self::share`].
+    /// has no rate before [`Self::apply_levels`].
     pub(crate) fn begin(&mut self, flow: u32, injection: u32, others: &[u32], destination: u32, flits: f64, now: f64) {
         self.fresh.push(flow);
         let record = &mut self.flows[flow];
@@ -399,9 +398,8 @@ impl Graph {
         flow
     }
 
-    /// Gives all flows their rates after some have begun or ended at time `now`.
-    pub(crate) fn share(&mut self, sharing: &mut dyn Sharing, now: f64) {
-        sharing.level(self);
+    /// Gives all flows their rates by the levels that a sharing has set, after some have begun or ended at time `now`.
+    pub(crate) fn apply_levels(&mut self, now: f64) {
         self.forget_ended();
         for index in 0..self.fresh.len() {
             let flow = self.fresh[index];

@@ -65,7 +65,7 @@ fn follows(name: &str, expected: impl Fn(&[f64], &[Vec<u32>]) -> Vec<f64>) {
             let path = random_path(&mut stream, channels, destination);
             graph.begin(flow, path[0], &path[1..], destination, f64::from(1 + stream.below(100)), now);
             active.push((flow, path));
-            graph.share(&mut *policy, now);
+            policy.share(&mut graph, now);
             let paths: Vec<_> = active.iter().map(|(_, path)| path.clone()).collect();
             for ((flow, _), expected) in active.iter().zip(expected(&bandwidth, &paths)) {
                 assert!((graph.rate(*flow) - expected).abs() <= 1e-9 * expected, "seed {seed}: {} {expected}", graph.rate(*flow));
@@ -92,10 +92,10 @@ fn two_flows_on_one_channel_get_half_each_and_the_rest_when_one_ends() {
         let mut graph = Graph::new(Bandwidth::Equal(1.0), 0..3, 1, 2);
         graph.begin(0, 0, &[1], 0, 10.0, 0.0);
         graph.begin(1, 0, &[2], 1, 5.0, 0.0);
-        graph.share(&mut *policy, 0.0);
+        policy.share(&mut graph, 0.0);
         assert_eq!((graph.rate(0), graph.rate(1), graph.next_end()), (0.5, 0.5, Some(10.0)));
         graph.end_first();
-        graph.share(&mut *policy, 10.0);
+        policy.share(&mut graph, 10.0);
         assert_eq!((graph.rate(0), graph.left(0, 10.0), graph.next_end()), (1.0, 5.0, Some(15.0)));
     }
 }
@@ -108,7 +108,7 @@ fn what_a_flow_leaves_is_lost_or_given_to_the_others() {
         let mut graph = Graph::new(Bandwidth::Each([1.0, 0.25, 1.0].into()), 0..3, 1, 2);
         graph.begin(0, 0, &[1], 0, 10.0, 0.0);
         graph.begin(1, 0, &[2], 1, 10.0, 0.0);
-        graph.share(&mut *policy, 0.0);
+        policy.share(&mut graph, 0.0);
         assert_eq!((graph.rate(0), graph.rate(1)), (0.25, expected), "{name}");
     }
 }

@@ -7,6 +7,7 @@
 
 mod background;
 mod flights;
+pub(crate) mod machine;
 mod outcome;
 
 use crate::paths::{Paths, Request, Walk};
@@ -21,12 +22,6 @@ use kasuri_workload::endpoint::running::{Effect, MachinePacket, RunningMachine};
 use outcome::Counts;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// The scenario's machine, if it has one whose packets this engine can carry.
-pub(crate) fn machine(scenario: &Scenario) -> Option<(&dyn Endpoint, Box<dyn RunningMachine + '_>)> {
-    let machine = scenario.endpoint.as_deref()?;
-    Some((machine, machine.begin()?))
-}
 
 /// Runs the scenario's machine.
 pub(crate) fn run<'a>(

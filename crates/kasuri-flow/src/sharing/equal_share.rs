@@ -1,7 +1,7 @@
 //! Equal shares: the message-flow model. A channel of bandwidth b with n flows offers each b / n; a flow takes the least offer on
 //! its path, whatever the others leave.
 
-use super::{LevelByCount, Sharing};
+use super::contract::{LevelByCount, Sharing};
 use crate::graph::Graph;
 
 /// Bandwidth over flows.

@@ -4,7 +4,7 @@
 //! bandwidth and from the limits that its flows meet elsewhere; channels whose level may have changed are worked off in turn
 //! until none does. Only the part of the network is touched that an arriving or ending flow reaches.
 
-use super::Sharing;
+use super::contract::Sharing;
 use crate::graph::{Beside, Graph, NONE, lesser};
 use std::collections::VecDeque;
 

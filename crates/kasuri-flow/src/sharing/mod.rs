@@ -5,29 +5,15 @@
 //!
 //! The arbitrated sharing has no rates: it has a folder of its own.
 //!
+//! Members import the contract (`contract.rs`), never this file.
+//!
 //! To add one: a file here that implements [`Sharing`], a `mod` line, and its line in [`SHARINGS`].
 
+mod contract;
 mod equal_share;
 mod max_min;
 
-use crate::graph::Graph;
-
-/// Works out the levels of channels.
-pub(crate) trait Sharing: Send + Sync + std::fmt::Debug {
-    /// Brings the levels up to date after flows have begun and ended: takes `graph.dirty`, sets levels by [`Graph::set_level`].
-    fn level(&mut self, graph: &mut Graph);
-
-    /// Another of the same kind, which has seen no flows.
-    fn begin_another(&self) -> Box<dyn Sharing>;
-
-    /// How a channel's level follows from the number of its flows, if from nothing else.
-    fn by_count(&self) -> Option<LevelByCount> {
-        None
-    }
-}
-
-/// The level of a channel of this bandwidth with so many flows.
-pub(crate) type LevelByCount = fn(bandwidth: f64, flows: u32) -> f64;
+pub(crate) use contract::{LevelByCount, Sharing};
 
 /// A line of the table of sharings.
 #[derive(Clone, Copy)]
@@ -44,7 +30,7 @@ pub struct SharingEntry {
 pub(crate) enum Model {
     /// By levels of channels.
     Levels(Box<dyn Sharing>),
-    /// By what routers do with parcels of messages ([`crate::arbitrated`]).
+    /// By what routers do with parcels of messages (`arbitrated/`).
     Arbitrated,
 }
 
