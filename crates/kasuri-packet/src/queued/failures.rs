@@ -4,26 +4,12 @@
 //! part behind the failure is lost; the part before goes on, and its receiver finds it damaged. What stands in the router behind a dead channel
 //! goes on. A router that is dead has lost all that was in it. What comes up again carries what is sent from then on, once routers know of it.
 
+use super::control::Rare;
 use super::packets::NONE;
 use super::ports::{End, Tail};
-use super::run::{Rare, Run};
-use kasuri_model::scenario::{Failure, Scenario};
+use super::state::Run;
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::ChannelId;
-use std::sync::Arc;
-
-/// What fails and comes up again, and what is known of it.
-#[derive(Debug)]
-pub(super) struct Failures {
-    pub(super) failure: Option<Arc<Failure>>,
-    /// The last epoch of which routers know, from 1; 0 before the first.
-    pub(super) known: u32,
-}
-
-impl Failures {
-    pub(super) fn of(scenario: &Scenario) -> Self {
-        Self { failure: scenario.failure.clone(), known: 0 }
-    }
-}
 
 impl<'a> Run<'a> {
     /// Notes when something fails or comes up again, and when routers hear of it.

@@ -10,12 +10,14 @@
 //! A transport that reacts to congestion (marks, trimmed headers, windows) would stand between [`terminals`] and the first queue, and hear of
 //! each packet where [`run`] hears of it: on arrival, and where a queue drops it.
 
+mod control;
 mod counts;
 mod failures;
 mod outcome;
 mod packets;
 mod ports;
 mod run;
+mod state;
 mod stuck;
 mod support;
 mod terminals;
@@ -27,7 +29,7 @@ use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::extents::Extents;
-use run::Run;
+use state::{Run, longest_packet};
 
 /// Bytes of a channel: its port, two events and its part of the results.
 const CHANNEL_BYTES: u64 = 320;
@@ -71,11 +73,4 @@ impl Prepared for Ready<'_> {
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         Run::new(self.scenario).run(controller)
     }
-}
-
-/// Flits of the longest packet.
-fn longest_packet(scenario: &Scenario) -> u32 {
-    let sizes = scenario.classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]).flatten();
-    let of_workload = scenario.workload.as_ref().map(kasuri_model::scenario::ClosedWorkload::longest_packet);
-    sizes.map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(1).max(1)
 }

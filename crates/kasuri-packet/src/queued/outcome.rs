@@ -1,6 +1,6 @@
 //! What a run has brought.
 
-use super::run::Run;
+use super::state::Run;
 use kasuri_model::engine::{Outcome, Status};
 
 impl Run<'_> {

@@ -1,81 +1,22 @@
 //! The run: events in their order, intervals and phases.
 
-use super::counts::Counts;
-use super::failures::Failures;
-use super::packets::{NONE, Packet, Packets};
+use super::control::Rare;
+use super::packets::{NONE, Packet};
 use super::ports::{End, Port};
-use super::terminals::Terminals;
-use super::workload::RunningWorkload;
-use crate::calendar::Calendar;
+use super::state::{Run, RunningWorkload};
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Outcome, Phase, Status};
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{Queue, Switching};
-use kasuri_model::scenario::Scenario;
+use kasuri_model::router::Queue;
 use kasuri_network::id::{Port as PortNumber, RouterId, TerminalId};
 use kasuri_network::network::Network;
-use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, CongestionView, HashedChoice, Hop, Routing, VirtualChannels, packet_key};
+use kasuri_network::routing::{CongestionView, HashedChoice, Hop, VirtualChannels, packet_key};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Events between two looks whether the controller wants the interval to end: milliseconds of work.
 const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
 
 /// Events, for each channel, between two looks for channels that pause each other.
 const EVENTS_BETWEEN_SEARCHES: u64 = 64;
-
-/// What happens rarely at a time, before all else that happens then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rare {
-    /// An output hears that it is to pause, or no longer.
-    Pause(u32, bool),
-    /// A packet that was lost may be sent again.
-    Resend(u32),
-    /// The last flit of a message leaves its terminal.
-    MessageLeft(u32),
-    /// A terminal may have something to send.
-    Look(u32),
-    /// Links and routers fail or come up again: an epoch begins.
-    Changes(u32),
-    /// Routers know of it.
-    Known(u32),
-}
-
-/// What is to happen rarely; of one time what was noted first.
-#[derive(Debug, Default)]
-pub(super) struct Rarely {
-    due: BinaryHeap<Reverse<(u64, u64, Rare)>>,
-    noted: u64,
-}
-
-impl Rarely {
-    pub(super) fn note(&mut self, time: u64, what: Rare) {
-        self.noted += 1;
-        self.due.push(Reverse((time, self.noted, what)));
-    }
-
-    fn next(&self) -> u64 {
-        self.due.peek().map_or(u64::MAX, |next| next.0.0)
-    }
-
-    fn take(&mut self, now: u64) -> Option<Rare> {
-        (self.next() <= now).then(|| self.due.pop().map(|next| next.0.2)).flatten()
-    }
-}
-
-/// How near a closed run is to its end.
-#[derive(Debug)]
-pub(super) struct Ends {
-    /// Does the run end by itself? Then messages, or packets of batches, that have not arrived.
-    pub(super) is_closed: bool,
-    pub(super) to_come: i64,
-    /// Do packets of open traffic count there?
-    pub(super) counts_open: bool,
-    /// By terminal: the cycle after the arrival of its last packet.
-    pub(super) completion: Vec<u64>,
-    pub(super) first_finished: bool,
-    first_told: bool,
-}
 
 /// Why the clock was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,33 +25,6 @@ enum Halt {
     AtEnd,
     /// Packets are inside and nothing will ever move them.
     Standstill,
-}
-
-/// A run. Many fields, because it is the whole state.
-#[derive(Debug)]
-pub(super) struct Run<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) routing: &'a dyn Routing,
-    pub(super) routing_seed: u64,
-    pub(super) failures: Failures,
-    /// Cycles from the arrival of a head (a tail, where packets are stored) at a router to its first chance to leave.
-    router_cycles: u64,
-    stores: bool,
-    pub(super) calendar: Calendar,
-    pub(super) rare: Rarely,
-    /// When the workload does something next.
-    pub(super) due: u64,
-    pub(super) packets: Packets,
-    pub(super) ports: Vec<Port>,
-    pub(super) terminals: Terminals,
-    pub(super) workload: Option<RunningWorkload<'a>>,
-    pub(super) ends: Ends,
-    pub(super) counts: Counts,
-    candidates: Vec<Candidate>,
-    channels_of_classes: Vec<[VirtualChannels; 2]>,
-    /// Events so far, and those at the last look for a deadlock.
-    events: u64,
-    searched_at: u64,
 }
 
 /// What a routing sees of the outputs of a router.
@@ -129,47 +43,7 @@ impl CongestionView for View<'_> {
     }
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(scenario: &'a Scenario) -> Self {
-        let network = &scenario.network;
-        let ports = Port::all(network);
-        let terminals = network.terminal_count() as usize;
-        let flits = u64::from(super::longest_packet(scenario));
-        let reach =
-            ports.iter().map(|port| port.latency + flits * port.period).max().unwrap_or(1) + u64::from(scenario.pipeline.head_cycles());
-        let spacing = flits as f64 / (8.0 * terminals.max(1) as f64);
-        let workload = RunningWorkload::of(scenario);
-        let to_come = scenario.closed_messages();
-        Self {
-            scenario,
-            routing: &*scenario.routing,
-            failures: Failures::of(scenario),
-            routing_seed: scenario.streams.key(Purpose::Routing),
-            router_cycles: u64::from(scenario.pipeline.head_cycles()) - 1,
-            stores: scenario.router.switching == Switching::StoreAndForward,
-            calendar: Calendar::new(2 * ports.len() + terminals, spacing, reach),
-            rare: Rarely::default(),
-            due: if workload.is_some() { 0 } else { u64::MAX },
-            packets: Packets::default(),
-            ports,
-            terminals: Terminals::new(scenario),
-            ends: Ends {
-                is_closed: to_come.is_some(),
-                to_come: to_come.unwrap_or(0) as i64,
-                counts_open: workload.is_none() && to_come.is_some(),
-                completion: vec![0; if to_come.is_some() { terminals } else { 0 }],
-                first_finished: false,
-                first_told: false,
-            },
-            workload,
-            counts: Counts::new(scenario),
-            candidates: Vec::new(),
-            channels_of_classes: scenario.channels_of_classes(),
-            events: 0,
-            searched_at: 0,
-        }
-    }
-
+impl Run<'_> {
     pub(super) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         (0..self.terminals.all.len() as u32).for_each(|terminal| self.await_next(terminal));
         self.note_failures();

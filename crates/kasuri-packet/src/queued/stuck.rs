@@ -1,6 +1,6 @@
 //! Channels that pause each other for ever.
 
-use super::run::Run;
+use super::state::Run;
 use kasuri_network::id::ChannelId;
 
 impl Run<'_> {

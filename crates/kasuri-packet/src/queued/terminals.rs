@@ -1,53 +1,11 @@
 //! What a terminal sends next: packets that were lost, answers, and in turn open traffic and messages.
 
+use super::control::Rare;
 use super::packets::{NONE, Packet};
-use super::run::{Rare, Run};
-use kasuri_model::sources::{Drawn, Sources};
+use super::state::Run;
+use kasuri_model::sources::Drawn;
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{SourceChoice, packet_key};
-use std::collections::VecDeque;
-
-/// A terminal.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Terminal {
-    /// Packets that were lost and may be sent again.
-    pub(super) resend: VecDeque<u32>,
-    /// Messages of which packets are left to send, in the order of their turns.
-    pub(super) messages: VecDeque<u32>,
-    /// Packets sent so far.
-    pub(super) serial: u32,
-    /// Of its packets, those that have been begun and have not arrived.
-    pub(super) under_way: u32,
-    /// Does open traffic go before messages next time?
-    open_goes_first: bool,
-}
-
-/// The terminals, and what creates open traffic.
-#[derive(Debug)]
-pub(super) struct Terminals {
-    pub(super) all: Vec<Terminal>,
-    pub(super) sources: Sources,
-    /// By terminal: the cycle in which it is looked at anyway.
-    awaited: Vec<u64>,
-    has_open: bool,
-}
-
-impl Terminals {
-    pub(super) fn new(scenario: &kasuri_model::scenario::Scenario) -> Self {
-        let terminals = scenario.network.terminal_count() as usize;
-        Self {
-            all: vec![Terminal::default(); terminals],
-            sources: Sources::new(scenario),
-            awaited: vec![u64::MAX; terminals],
-            has_open: !scenario.classes.is_empty(),
-        }
-    }
-
-    /// The terminals that are to wake, with the cycles.
-    pub(super) fn wake_times(&self) -> impl Iterator<Item = (u32, u64)> {
-        (0..).zip(self.awaited.iter().copied()).filter(|&(_, time)| time < u64::MAX)
-    }
-}
 
 impl Run<'_> {
     /// Sends the next packet of a terminal if its channel is free, or looks again when there is one.

@@ -1,67 +1,9 @@
 //! The messages of a closed workload, cut into packets.
 
+use super::control::Rare;
 use super::packets::Packet;
-use super::run::{Rare, Run};
+use super::state::{Message, Run};
 use kasuri_model::router::SourceTurns;
-use kasuri_model::scenario::{ClosedWorkload, Scenario};
-use kasuri_workload::workload::Token;
-use kasuri_workload::workload::agenda::Agenda;
-
-/// A message.
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    token: Token,
-    source: u32,
-    destination: u32,
-    /// Flits that are not in any packet yet.
-    left: u32,
-    packet_flits: u32,
-    packets: u32,
-    /// Packets that have been begun, have begun to leave their terminal, and have arrived.
-    begun: u32,
-    sent: u32,
-    arrived: u32,
-    /// One more than the highest number that has arrived.
-    next: u32,
-    since: u64,
-    class: u8,
-}
-
-/// A running workload.
-#[derive(Debug)]
-pub(super) struct RunningWorkload<'a> {
-    closed: &'a ClosedWorkload,
-    pub(super) agenda: Agenda<'a>,
-    messages: Vec<Message>,
-    free: Vec<u32>,
-    /// What has happened in this cycle, of which the workload hears in the next: messages that have left, and those that have arrived, by
-    /// destination.
-    left: Vec<u32>,
-    arrived: Vec<(u32, u32)>,
-    first_class: u8,
-}
-
-impl<'a> RunningWorkload<'a> {
-    pub(super) fn of(scenario: &'a Scenario) -> Option<Self> {
-        let (closed, agenda) = (scenario.workload.as_ref()?, scenario.agenda()?);
-        let first_class = scenario.classes.len() as u8;
-        Some(Self { closed, agenda, messages: Vec::new(), free: Vec::new(), left: Vec::new(), arrived: Vec::new(), first_class })
-    }
-
-    /// Is nothing due, and has it heard of everything?
-    pub(super) fn is_idle(&self) -> bool {
-        self.left.is_empty() && self.arrived.is_empty() && self.agenda.is_idle()
-    }
-
-    /// When it does something next, if ever.
-    pub(super) fn next_due(&self, now: u64) -> u64 {
-        if !(self.left.is_empty() && self.arrived.is_empty()) {
-            return now + 1;
-        }
-        let due = self.agenda.next_due();
-        if due.is_finite() { (due.ceil() as u64).max(now) } else { u64::MAX }
-    }
-}
 
 impl Run<'_> {
     /// Lets the workload answer to what has happened before this cycle.
