@@ -19,7 +19,7 @@ use crate::topology::file::{File, NeededUnits};
 use kasuri_formats::names::unknown;
 use kasuri_formats::text::text_of;
 use kasuri_model::router::{Architecture, BufferPolicy, MAX_LATENCY, MAX_VIRTUAL_CHANNELS, Pipeline, RouterParameters, Switching};
-use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass};
+use kasuri_model::scenario::{ClosedWorkload, Epoch, Failure, Scenario, TrafficClass, longest_packet};
 use kasuri_network::fields::fields_of;
 use kasuri_network::network::connectivity::separated;
 use kasuri_network::network::rings::Rings;
@@ -254,8 +254,7 @@ impl<'a> Preparation<'a> {
                 (classes, workload.map(|closed| ClosedWorkload { interfaces, ..closed }), None)
             }
         };
-        let of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map_or(0, |[_, longest]| longest);
-        let longest = longest_packet(&classes, workload.as_ref()).max(of_endpoint);
+        let longest = longest_packet(&classes, workload.as_ref(), endpoint.as_deref()).unwrap_or(0);
         keep(context.check_packets_fit(&router, longest), errors);
         let shortest_of_endpoint = endpoint.as_ref().and_then(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
         let shorter = || shorter_packet(longest, &classes, workload.as_ref()).or(shortest_of_endpoint.filter(|&flits| flits < longest));
@@ -887,13 +886,6 @@ fn shorter_packet(longest: u32, classes: &[TrafficClass], workload: Option<&Clos
 
 /// Classes of traffic, those of workloads included.
 const MAX_CLASSES: usize = 255;
-
-/// Flits of the longest packet.
-fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
-    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
-    let of_workload = workload.map(ClosedWorkload::longest_packet);
-    sizes.flatten().map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
-}
 
 /// A family member's name as it stands in the file, found in its table.
 pub(super) fn find_member<'t, F: ?Sized>(

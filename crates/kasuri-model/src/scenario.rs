@@ -111,6 +111,11 @@ impl Scenario {
         self.workload.is_some() || self.endpoint.is_some() || self.has_only_batches()
     }
 
+    /// Flits of the longest packet, replies included; 1 where there are none.
+    pub fn longest_packet(&self) -> u32 {
+        longest_packet(&self.classes, self.workload.as_ref(), self.endpoint.as_deref()).unwrap_or(1).max(1)
+    }
+
     /// Is open traffic only the background of a closed workload or of a machine? Of users it is as much the question as their workloads.
     pub fn has_background(&self) -> bool {
         let has_subject = self.workload.is_some() || self.endpoint.is_some();
@@ -279,6 +284,14 @@ impl ClosedWorkload {
     pub fn longest_packet(&self) -> u32 {
         self.parts.iter().map(|part| part.longest_packet).max().unwrap_or(1)
     }
+}
+
+/// Flits of the longest packet of open traffic, of a closed workload and of a machine on the routers; `None` where none sends a packet.
+pub fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>, endpoint: Option<&dyn Endpoint>) -> Option<u32> {
+    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]).flatten();
+    let of_workload = workload.map(ClosedWorkload::longest_packet);
+    let of_endpoint = endpoint.and_then(Endpoint::packet_flits).map(|[_, longest]| longest);
+    sizes.map(PacketSizes::max).chain(of_workload).chain(of_endpoint).max()
 }
 
 /// A part of a closed workload.

@@ -206,11 +206,11 @@ fn cycles(study: &Study) -> f64 {
     let terminals = f64::from(scenario.network.terminal_count().max(1));
     let packets = (PACKETS_OF_PRECISION / measure.precision.powi(2)).max(LEAST_PACKETS).max(LEAST_PACKETS_OF_TERMINAL * terminals);
     let least = least_cycles(&Offer::of(scenario), measure.max_cycles) as f64;
-    (packets * longest_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
+    (packets * longest_mean_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
 }
 
 /// Mean packet length of the class with the longest packets, flits.
-fn longest_packet(scenario: &Scenario) -> f64 {
+fn longest_mean_packet(scenario: &Scenario) -> f64 {
     scenario.classes.iter().map(|class| class.sizes.mean()).fold(1.0, f64::max)
 }
 
@@ -221,7 +221,7 @@ fn cycles_of_search(study: &Study) -> f64 {
     if measure.cycles.is_some() {
         return TRIALS_OF_SEARCH * cycles(study);
     }
-    let shorter = (SEARCHED_FLITS / longest_packet(&study.scenario)).powf(SHORTER_PACKETS);
+    let shorter = (SEARCHED_FLITS / longest_mean_packet(&study.scenario)).powf(SHORTER_PACKETS);
     (CYCLES_OF_SEARCH * shorter * SEARCHED_PRECISION / measure.precision).min(most)
 }
 

@@ -29,7 +29,7 @@ use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::extents::Extents;
-use state::{Run, longest_packet};
+use state::Run;
 
 /// Bytes of a channel: its port, two events and its part of the results.
 const CHANNEL_BYTES: u64 = 320;
@@ -67,7 +67,7 @@ impl Prepared for Ready<'_> {
     }
 
     fn slowness(&self) -> f64 {
-        SLOWNESS_OF_PACKETS / f64::from(longest_packet(self.scenario))
+        SLOWNESS_OF_PACKETS / f64::from(self.scenario.longest_packet())
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

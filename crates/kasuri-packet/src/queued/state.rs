@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
         let network = &scenario.network;
         let ports = Port::all(network);
         let terminals = network.terminal_count() as usize;
-        let flits = u64::from(longest_packet(scenario));
+        let flits = u64::from(scenario.longest_packet());
         let reach =
             ports.iter().map(|port| port.latency + flits * port.period).max().unwrap_or(1) + u64::from(scenario.pipeline.head_cycles());
         let spacing = flits as f64 / (8.0 * terminals.max(1) as f64);
@@ -208,11 +208,4 @@ impl<'a> RunningWorkload<'a> {
         let due = self.agenda.next_due();
         if due.is_finite() { (due.ceil() as u64).max(now) } else { u64::MAX }
     }
-}
-
-/// Flits of the longest packet.
-pub(super) fn longest_packet(scenario: &Scenario) -> u32 {
-    let sizes = scenario.classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]).flatten();
-    let of_workload = scenario.workload.as_ref().map(kasuri_model::scenario::ClosedWorkload::longest_packet);
-    sizes.map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(1).max(1)
 }
