@@ -12,6 +12,7 @@ mod crosspoint;
 mod edge;
 mod endpoint;
 mod fabric;
+mod facts;
 mod observe;
 mod options;
 mod prefetch;

@@ -1,11 +1,12 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
-use crate::edge::{self, Dispatcher, Report};
+use crate::edge::{Dispatcher, Report};
 use crate::endpoint;
 use crate::fabric::features::failures::Changes;
 use crate::fabric::features::prediction;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::facts;
 use crate::observe::intervals::Ends;
 use crate::options::FlitOptions;
 use crate::select;
@@ -163,8 +164,8 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             tiles,
             partition,
             dispatcher,
-            goes_on_locally: edge::is_local(scenario),
-            most_untold_flits: sinks * i64::from(edge::longest_packet(scenario) - 1),
+            goes_on_locally: facts::is_local(scenario),
+            most_untold_flits: sinks * i64::from(scenario.longest_packet() - 1),
             told_first_finished: false,
             cycle: 0,
             window: u64::from(compiled.parameters.window),

@@ -5,8 +5,8 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::layouts::avx512::Avx512;
 use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
-use crate::fabric::layouts::plain::one_flit;
 use crate::fabric::vc_mask::{VcMask, Wide, Word};
+use crate::facts::widest_router;
 use crate::options::FlitOptions;
 use crate::run::Run;
 use crate::support::LayoutName;
@@ -16,19 +16,12 @@ use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared, Threads};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{ChannelId, RouterId};
-use kasuri_network::network::Network;
-use kasuri_network::network::metrics::hops_from;
 use kasuri_network::routing::extents::Extents;
 use kasuri_network::routing::per_output::PerOutput;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-
-/// The vector layout visits 64 virtual channels in the time in which the portable one moves about this many flits (measured on meshes,
-/// tori and fat trees with packets of 1 and 8 flits: between 2.5 and 4.5). Where fewer move in a cycle, lists cost less than masks.
-const LEAST_FLITS_OF_WORD: f64 = 3.5;
 
 /// The scenario with a virtual channel for each queue, where routers have one for each output. A packet's own virtual channels (those of
 /// its class) remain what the routing underneath knows.
@@ -174,58 +167,4 @@ fn on_vectors<M: VcMask + 'static>(scenario: Cow<'_, Scenario>, options: FlitOpt
         5..=6 => ready::<Avx512<M, 6>>(scenario, options),
         _ => ready::<Avx512<M, 8>>(scenario, options),
     }
-}
-
-/// Has this processor the instructions of the vector layout?
-pub(crate) fn vector_instructions() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return crate::fabric::layouts::avx512::is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
-/// Does any channel need more than one cycle for a flit?
-pub(crate) fn has_slow_channel(network: &Network) -> bool {
-    (0..network.channel_count()).any(|channel| network.link(ChannelId(channel)).period > 1)
-}
-
-/// Virtual channels of the widest router, those of a port rounded up to a power of two.
-pub(crate) fn widest_router(scenario: &Scenario) -> u32 {
-    let network = &scenario.network;
-    let ports = (0..network.router_count()).map(|router| network.port_count(RouterId(router)));
-    ports.max().unwrap_or(0) * scenario.router.virtual_channels.next_power_of_two().max(2)
-}
-
-/// Has the plain layout a cycle of its own for the packets of a scenario, which are of one flit? It takes two thirds of the vector layout's time
-/// on meshes, tori and fat trees at any load.
-pub(crate) fn has_cycle_of_one_flit(scenario: &Scenario) -> bool {
-    let network = &scenario.network;
-    let stride = scenario.router.virtual_channels.next_power_of_two().max(2);
-    let ports: u64 = (0..network.router_count()).map(|router| u64::from(network.port_count(RouterId(router)))).sum();
-    !has_slow_channel(network) && one_flit::serves(scenario, ports * u64::from(stride))
-}
-
-/// Do flits enough move among the virtual channels that a visit of the vector layout looks at?
-pub(crate) fn is_loaded(scenario: &Scenario) -> bool {
-    if scenario.workload.is_some() || scenario.classes.iter().any(|class| class.packets_per_terminal.is_some()) {
-        return true;
-    }
-    let widest = widest_router(scenario);
-    let routers_of_word = 64.0 / f64::from(widest.next_power_of_two().min(64));
-    let words = f64::from(widest.div_ceil(64));
-    flits_of_router(scenario) * routers_of_word / words >= LEAST_FLITS_OF_WORD
-}
-
-/// About how many flits cross a router in a cycle on shortest paths from the first terminal's router, which stands for all.
-fn flits_of_router(scenario: &Scenario) -> f64 {
-    let load: f64 = scenario.classes.iter().map(|class| class.load).sum();
-    load * routers_on_paths(&scenario.network) / f64::from(scenario.network.router_count())
-}
-
-/// Routers on shortest paths from the first terminal, to all terminals together.
-pub(crate) fn routers_on_paths(network: &Network) -> f64 {
-    use kasuri_network::id::TerminalId;
-    let distance = hops_from(network, network.injection_port(TerminalId(0)).0);
-    let router_of = |terminal| network.ejection_port(TerminalId(terminal)).0.index();
-    (0..network.terminal_count()).map(|terminal| f64::from(distance[router_of(terminal)].unwrap_or(0) + 1)).sum()
 }

@@ -1,8 +1,8 @@
 //! What the routers of this engine can do: one table, a row a feature, a column a layout of the routers' state. The choice of the layout,
 //! the refusals and the documentation's table are made of it. A layout changes the time that a run takes and nothing else.
 
+use crate::facts::{self, can_use_vectors, has_cycle_of_one_flit, has_slow_channel, is_loaded, widest_router};
 use crate::options::{FlitOptions, Simd};
-use crate::select::{has_cycle_of_one_flit, has_slow_channel, is_loaded, vector_instructions, widest_router};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
@@ -132,10 +132,6 @@ fn takes_slow_steps(scenario: &Scenario) -> bool {
     has_slow_channel(&scenario.network) || scenario.pipeline.bidding == Bidding::Speculative
 }
 
-fn longest_packet(scenario: &Scenario) -> u32 {
-    crate::edge::longest_packet(scenario)
-}
-
 const PREDICTORS: &str = "predictors";
 const EXPRESS_WAYS: &str = "express virtual channels";
 const SERIAL_ROUTERS: &str = "routers that send and receive flits bit by bit";
@@ -215,7 +211,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "shares of switch outputs for users",
         key: "users.isolation",
-        asks: |scenario| crate::fabric::features::output_shares::Granted::of(scenario).map(|_| quoted("channels-and-shares")),
+        asks: |scenario| facts::divides_outputs(scenario).then(|| quoted("channels-and-shares")),
         layouts: BUT_VECTORS,
     },
     Row { name: FAILURES, key: "faults", asks: |scenario| if_section(scenario.failure.is_some()), layouts: FULL_ONLY },
@@ -308,7 +304,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "a switch that is held for packets of several flits",
         key: "router.hold_switch",
-        asks: |scenario| extension(scenario, "hold_switch").filter(|_| longest_packet(scenario) > 1),
+        asks: |scenario| extension(scenario, "hold_switch").filter(|_| scenario.longest_packet() > 1),
         layouts: FULL_ONLY,
     },
     Row {
@@ -387,7 +383,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "packets of more than 255 flits",
         key: "traffic.packet_flits",
-        asks: |scenario| (longest_packet(scenario) > 255).then(|| longest_packet(scenario).to_string()),
+        asks: |scenario| (scenario.longest_packet() > 255).then(|| scenario.longest_packet().to_string()),
         layouts: BUT_VECTORS,
     },
 ];
@@ -589,7 +585,7 @@ pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<Layou
     let asked = Asked::of(scenario);
     if let Some(layout) = options.layout {
         let mut refusals = asked.lacking_in(layout);
-        if layout == LayoutName::Avx512 && !vector_instructions() {
+        if layout == LayoutName::Avx512 && !can_use_vectors() {
             refusals.push(asked_layout(layout, "this processor lacks the vector instructions").instead("leave it out"));
         }
         if layout == LayoutName::Avx512 && options.simd == Simd::Portable {
@@ -607,8 +603,8 @@ pub(crate) fn choose(scenario: &Scenario, options: &FlitOptions) -> Result<Layou
 fn prefers_vectors(scenario: &Scenario, simd: Simd) -> bool {
     match simd {
         Simd::Portable => false,
-        Simd::Always => vector_instructions(),
-        Simd::Auto => vector_instructions() && !has_cycle_of_one_flit(scenario) && is_loaded(scenario),
+        Simd::Always => can_use_vectors(),
+        Simd::Auto => can_use_vectors() && !has_cycle_of_one_flit(scenario) && is_loaded(scenario),
     }
 }
 

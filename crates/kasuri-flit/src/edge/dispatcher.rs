@@ -5,7 +5,7 @@
 //! sources. It works once for each message, not for each packet.
 
 use super::feed::{Order, PacketFeed, Progress, Report};
-use super::local::is_local;
+use crate::facts;
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_workload::workload::Token;
@@ -32,7 +32,7 @@ pub(crate) struct Dispatcher<'a> {
 impl<'a> Dispatcher<'a> {
     /// Begins a scenario's workload, if it has one whose terminals do not go on by themselves.
     pub(crate) fn new(scenario: &'a Scenario) -> Option<Self> {
-        let closed = scenario.workload.as_ref().filter(|_| !is_local(scenario))?;
+        let closed = scenario.workload.as_ref().filter(|_| !facts::is_local(scenario))?;
         Some(Self {
             agenda: scenario.agenda()?,
             closed,

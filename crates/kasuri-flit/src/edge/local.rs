@@ -6,10 +6,11 @@
 
 use super::feed::{Again, Arrival, Ask, Drawn, Left, Next, PacketFeed, Report, Tag};
 use super::queues::Queues;
+use crate::facts;
 use crate::tile::Share;
 use foldhash::fast::FixedState;
 use kasuri_model::engine::EngineError;
-use kasuri_model::scenario::{ClosedWorkload, Scenario};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::workload::agenda::Events;
 use kasuri_workload::workload::{Action, Event, Execution, Message, Token, Workload};
@@ -74,18 +75,10 @@ pub(super) struct LocalWorkload<'a> {
 /// So many messages are looked at before the run to know their flits.
 const MOST_MESSAGES_COUNTED: u64 = 1 << 16;
 
-/// Is the workload of a scenario one whose terminals go on by themselves, with nobody who watches all of them?
-pub(crate) fn is_local(scenario: &Scenario) -> bool {
-    let has_batch = scenario.classes.iter().any(|class| class.packets_per_terminal.is_some());
-    let is_watched = scenario.timeline || scenario.users.is_some() || scenario.endpoint.is_some() || has_batch;
-    let is_one = |closed: &ClosedWorkload| closed.parts.len() == 1 && closed.interfaces.is_none();
-    !is_watched && scenario.workload.as_ref().is_some_and(|closed| is_one(closed) && closed.workload.is_local())
-}
-
 impl<'a> LocalWorkload<'a> {
     /// A tile's part of a scenario's workload, if it is local. Blocks have `2^block_shift` terminals.
     pub(super) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Option<Self> {
-        let closed = scenario.workload.as_ref().filter(|_| is_local(scenario))?;
+        let closed = scenario.workload.as_ref().filter(|_| facts::is_local(scenario))?;
         let execution = closed.workload.begin(&scenario.streams);
         let (messages, is_first) = (closed.workload.messages(), share.terminals.contains(&0));
         let are_flits_known = messages <= MOST_MESSAGES_COUNTED;

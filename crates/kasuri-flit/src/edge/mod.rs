@@ -26,7 +26,7 @@ mod injection;
 mod local;
 mod machine;
 mod memories;
-pub(crate) mod one_flit;
+mod one_flit;
 mod open;
 mod queues;
 mod ranks;
@@ -37,16 +37,16 @@ mod waiting;
 
 pub(crate) use dispatcher::Dispatcher;
 pub(crate) use feed::{Again, Arrival, Backlog, Drawn, Next, PacketFeed, Report, Tag};
-pub(crate) use local::is_local;
 pub(crate) use memories::Memories;
 pub(crate) use terminals::Terminals;
 
+use crate::facts;
 use crate::tile::{Packet, Share};
 use closed::Messages;
 use combined::Combined;
 use elsewhere::Elsewhere;
 use feed::{Ask, Drain, Head, Left, Letter, OneQueue, Order};
-use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
+use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{RouterId, TerminalId};
 use local::LocalWorkload;
 use machine::Interfaces;
@@ -57,7 +57,7 @@ use translated::Translated;
 
 /// What feeds the terminals of a tile.
 fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<dyn PacketFeed + 'a> {
-    if has_one_edge(scenario) && share.terminals.is_empty() {
+    if facts::needs_central_edge(scenario) && share.terminals.is_empty() {
         return Box::new(Elsewhere);
     }
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
@@ -73,16 +73,6 @@ fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<d
     }
     let feed = Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario);
     Resending::over(feed, scenario, share, block_shift)
-}
-
-/// Do feeds of this scenario look at what happens at terminals all over the network? Then one tile has all terminals.
-pub(crate) fn has_one_edge(scenario: &Scenario) -> bool {
-    scenario.users.is_some() || scenario.endpoint.is_some()
-}
-
-/// Do feeds of this scenario call packets by names of their own?
-pub(crate) fn tags_packets(scenario: &Scenario) -> bool {
-    scenario.users.is_some() || scenario.workload.is_some() || scenario.endpoint.is_some()
 }
 
 /// The queues of a tile's terminals and what feeds them. Feeds know terminals by their number in the network, the rest of the engine by
@@ -123,10 +113,10 @@ impl<'a> Edge<'a> {
             queues,
             drain: Drain::default(),
             proceeds: feed.proceeds(),
-            answers_by_block: is_local(scenario),
+            answers_by_block: facts::is_local(scenario),
             hears_packets: feed.hears_packets(),
             hears_heads: feed.hears_heads(),
-            is_elsewhere: has_one_edge(scenario) && share.terminals.is_empty(),
+            is_elsewhere: facts::needs_central_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
                 open_classes
             } else {
@@ -281,51 +271,4 @@ impl<'a> Edge<'a> {
         self.feed.report(report);
         &self.completion_cycles
     }
-}
-
-/// Messages of a workload that are looked at for who sends and receives them.
-const MANY_MESSAGES: u64 = 1 << 20;
-
-/// By terminal: does it send or receive something of a workload, or send packets by itself? `None` where nobody asks, as there is one tile,
-/// and where it would take too long to find out.
-pub(crate) fn busy_terminals(scenario: &Scenario, tiles: u32) -> Option<Vec<bool>> {
-    // Which of a terminal's ports a message takes its turn decides.
-    if tiles == 1 || scenario.endpoint.is_some() || scenario.network.owner_count().is_some() {
-        return None;
-    }
-    let sends = |terminal: u32| scenario.classes.iter().any(|class| !class.pattern.is_silent(TerminalId(terminal)));
-    let mut busy: Vec<bool> = (0..scenario.network.terminal_count()).map(sends).collect();
-    if let Some(closed) = &scenario.workload {
-        match closed.workload.placement() {
-            Some(placement) => placement.iter().for_each(|terminal| busy[terminal.index()] = true),
-            None if closed.workload.messages() > MANY_MESSAGES => return None,
-            None => closed.workload.each_message(&mut |message| {
-                busy[message.source.index()] = true;
-                busy[message.destination.index()] = true;
-            }),
-        }
-    }
-    Some(busy)
-}
-
-/// The shortest packet of a scenario, flits. The last packet of a workload's message may have any length.
-pub(crate) fn shortest_packet(scenario: &Scenario) -> u32 {
-    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.min()).fold(class.sizes.min(), u32::min);
-    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[shortest, _]| shortest);
-    let of_workload = scenario.workload.as_ref().map(|_| 1);
-    scenario.classes.iter().map(of_class).chain(of_workload).chain(of_endpoint).min().unwrap_or(1)
-}
-
-/// The longest packet of a scenario, flits.
-pub(crate) fn longest_packet(scenario: &Scenario) -> u32 {
-    let of_class = |class: &TrafficClass| class.reply.iter().map(|reply| reply.sizes.max()).fold(class.sizes.max(), u32::max);
-    let of_endpoint = scenario.endpoint.iter().filter_map(|endpoint| endpoint.packet_flits()).map(|[_, longest]| longest);
-    scenario
-        .classes
-        .iter()
-        .map(of_class)
-        .chain(scenario.workload.as_ref().map(ClosedWorkload::longest_packet))
-        .chain(of_endpoint)
-        .max()
-        .unwrap_or(1)
 }

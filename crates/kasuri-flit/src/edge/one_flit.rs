@@ -7,18 +7,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::wheel::Wheel;
 use crate::tile::{NONE, Tile};
-use kasuri_model::router::{BufferPolicy, VcRelease};
-use kasuri_model::scenario::Scenario;
-
-/// Do all packets of a scenario enter and leave at once? Failures tear packets, and interfaces keep them in the buffers of sinks.
-pub(crate) fn enter_at_once(scenario: &Scenario) -> bool {
-    super::longest_packet(scenario) == 1
-        && scenario.failure.is_none()
-        && scenario.endpoint.is_none()
-        && scenario.hosts.is_none()
-        && !scenario.router.class_queues
-        && scenario.router.buffer_policy == BufferPolicy::Private
-}
+use kasuri_model::router::VcRelease;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Sends the packet at the head of a queue, if there is a virtual channel for it. Must the terminal be looked at in the next cycle?

@@ -5,24 +5,20 @@ use super::crossings::Crossings;
 use super::delays::Delays;
 use super::share::{Partition, Share};
 use super::work::Work;
-use crate::edge;
 use crate::fabric::clock::Clock;
-use crate::fabric::features::lookahead::Lookahead;
 use crate::fabric::features::output_shares::Granted;
 use crate::fabric::features::shared_buffers::flits_of_port;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::layouts::full::FullParameters;
-use crate::fabric::layouts::plain::one_flit;
 use crate::fabric::rings::Rings;
 use crate::fabric::vc_mask::VcMask;
-use crate::select;
+use crate::facts;
 use crate::support::LayoutName;
 use crate::tile::wheel::Wheel;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
-use kasuri_network::routing::Routing;
 use std::sync::Arc;
 
 /// The state of so many slots lies in the near caches, about 100 bytes each.
@@ -156,18 +152,18 @@ impl Compiled {
         let predicts = router.predictor != kasuri_network::predictor::NONE;
         // A buffer of B flits holds parts of at most (B - 1) / shortest + 1 packets; one more may have been announced.
         let depth = router.channel_depth();
-        let packets_per_buffer = (depth - 1) / edge::shortest_packet(scenario) + 2;
+        let packets_per_buffer = (depth - 1) / facts::shortest_packet(scenario) + 2;
         if Rings::length(slots, packets_per_buffer).is_none() {
             let channels = router.virtual_channels;
             let reason = format!("the buffers of {ports} ports, {channels} virtual channels and {depth} flits each take too much memory");
             return Err(Refusal::new("router.buffer_flits", reason));
         }
-        let window = if needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
+        let window = if facts::needs_window_of_one(scenario) { 1 } else { delays.least.clamp(1, MAX_WINDOW) };
         // What is lost in a window is not sent again before its end.
         let resend_after = scenario.failure.as_ref().and_then(|failure| failure.resend_after);
         let window = window.min(resend_after.unwrap_or(u32::MAX).max(1));
         let hint_cycles = router.cycles_of_hint();
-        let periodic = select::has_slow_channel(network) || hint_cycles > 0;
+        let periodic = facts::has_slow_channel(network) || hint_cycles > 0;
         let all_slots: u64 = tiles.iter().map(|tile| tile.slots_of_routers).sum();
         let parameters = Parameters {
             virtual_channels: router.virtual_channels,
@@ -180,24 +176,24 @@ impl Compiled {
             switching: router.switching,
             release: router.vc_release,
             restricts_entry: router.architecture != Architecture::InputQueued
-                || routings(scenario).any(|routing| routing.restricts_entry()),
-            redraws_entry: routings(scenario).any(|routing| routing.redraws_entry()),
+                || facts::routings(scenario).any(|routing| routing.restricts_entry()),
+            redraws_entry: facts::routings(scenario).any(|routing| routing.redraws_entry()),
             crosspoint: router.architecture == Architecture::Crosspoint,
             periodic,
             hint_cycles,
             fetches: all_slots > NEAR_SLOTS,
             is_far: all_slots > FAR_SLOTS,
-            modern: is_modern(),
+            modern: facts::is_modern(),
             vc_allocator: router.vc_allocator.clone(),
             switch_allocator: router.switch_allocator.clone(),
-            enters_at_once: !periodic && edge::one_flit::enter_at_once(scenario),
-            one_flit: L::LAYOUT == LayoutName::Plain && !periodic && one_flit::serves(scenario, all_slots),
+            enters_at_once: !periodic && facts::packets_enter_at_once(scenario),
+            one_flit: L::LAYOUT == LayoutName::Plain && !periodic && facts::has_fast_one_flit_cycle(scenario, all_slots),
             full: (L::LAYOUT == LayoutName::Full).then(|| FullParameters {
                 router: router.clone(),
                 computation_steps: scenario.pipeline.computation_cycles,
                 traversal_steps: scenario.pipeline.traversal_cycles,
                 streams: scenario.streams,
-                offers_several: routings(scenario).any(|routing| routing.offers_several()),
+                offers_several: facts::routings(scenario).any(|routing| routing.offers_several()),
                 fails: scenario.failure.is_some(),
                 speculates: scenario.pipeline.bidding == Bidding::Speculative,
                 vc_turns: router.vc_allocator.turns() == Turns::Waiting,
@@ -258,10 +254,10 @@ fn partition(scenario: &Scenario, tiles: u32) -> Partition {
     // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
     let is_express = scenario.router.predictor == kasuri_network::predictor::EXPRESS;
     // A channel that dies concerns the buffers at both its ends.
-    let looks_around = is_express || Lookahead::of(scenario).is_some() || scenario.failure.is_some();
+    let looks_around = is_express || facts::decides_on_departure(scenario) || scenario.failure.is_some();
     let tiles = if looks_around { 1 } else { tiles };
     cut(scenario, tiles, || {
-        let busy = edge::busy_terminals(scenario, tiles);
+        let busy = facts::busy_terminals(scenario, tiles);
         Work::expected(&scenario.network, &|terminal: TerminalId| busy.as_ref().is_none_or(|busy| busy[terminal.index()]))
     })
 }
@@ -269,37 +265,5 @@ fn partition(scenario: &Scenario, tiles: u32) -> Partition {
 /// Cuts it into tiles of about as much of this work each.
 fn cut(scenario: &Scenario, tiles: u32, work: impl FnOnce() -> Work) -> Partition {
     let of_host = scenario.hosts.map_or(1, |hosts| hosts.terminals);
-    Partition::new(&scenario.network, tiles, edge::has_one_edge(scenario), of_host, work)
-}
-
-/// The routing of a scenario, and those on what failures leave.
-fn routings(scenario: &Scenario) -> impl Iterator<Item = &dyn Routing> {
-    let left = scenario.changed_epochs().map(|epoch| &*epoch.routing);
-    std::iter::once(&*scenario.routing).chain(left)
-}
-
-/// May what happens in one cycle concern any place in the next one, whatever the latencies?
-fn needs_window_of_one(scenario: &Scenario) -> bool {
-    // What a message brings about may concern any terminal; who decides ahead looks at other routers; an arrival that is not answered
-    // may open its source's window. What waits for a memory does so beside other terminals.
-    let opens_windows = scenario.classes.iter().any(|class| class.window.outstanding.is_some() && class.reply.is_none());
-    let is_dispatched = scenario.workload.is_some() && !edge::is_local(scenario);
-    let shares_memories = scenario.hosts.is_some();
-    is_dispatched || shares_memories || scenario.endpoint.is_some() || Lookahead::of(scenario).is_some() || opens_windows
-}
-
-/// Does the processor have BMI2 and its companions? (x86-64-v3; every x86 server since 2015.)
-fn is_modern() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::is_x86_feature_detected!("bmi1")
-            && std::is_x86_feature_detected!("bmi2")
-            && std::is_x86_feature_detected!("popcnt")
-            && std::is_x86_feature_detected!("lzcnt")
-            && std::is_x86_feature_detected!("avx2")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
+    Partition::new(&scenario.network, tiles, facts::needs_central_edge(scenario), of_host, work)
 }

@@ -1,13 +1,13 @@
 //! What a simulation takes of memory, worked out before it is made.
 
-use crate::edge::{Edge, Tag, Terminals, longest_packet, shortest_packet, tags_packets};
+use crate::edge::{Edge, Tag, Terminals};
 use crate::fabric::features::claims::Claims;
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::rings::Rings;
 use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
+use crate::facts::{routers_on_paths, shortest_packet, tags_packets};
 use crate::observe::statistics::Statistics;
-use crate::select::routers_on_paths;
 use crate::tile::addresses::Addresses;
 use crate::tile::border::Border;
 use crate::tile::wheel::Wheel;
@@ -70,7 +70,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 /// Records of packets stand in vectors that grow by half at least.
 fn bytes_of_packet(scenario: &Scenario) -> f64 {
     let replies = scenario.classes.iter().any(|class| class.reply.is_some());
-    let record = size_of::<Packet>() as f64 + f64::from(longest_packet(scenario)) + 4.0 + if replies { 8.0 } else { 0.0 };
+    let record = size_of::<Packet>() as f64 + f64::from(scenario.longest_packet()) + 4.0 + if replies { 8.0 } else { 0.0 };
     let tag = if tags_packets(scenario) { Tag::BYTES as f64 } else { 0.0 };
     1.5 * (record + tag + if scenario.workload.is_some() { MESSAGE_BYTES } else { 0.0 })
 }

@@ -28,7 +28,7 @@ pub(crate) use compiled::{Compiled, Parameters};
 pub(crate) use share::{Partition, Share};
 pub(crate) use work::Work;
 
-use crate::edge::{self, Edge, Memories, Terminals};
+use crate::edge::{Edge, Memories, Terminals};
 use crate::fabric::allocators::{self, PlainAllocator};
 use crate::fabric::features::bubbles::Bubbles;
 use crate::fabric::features::claims::Claims;
@@ -40,6 +40,7 @@ use crate::fabric::layout::RouterLayout;
 use crate::fabric::rings::{Queue, Rings};
 use crate::fabric::route_memo::RouteMemo;
 use crate::fabric::vc_mask::VcMask;
+use crate::facts;
 use crate::observe::statistics::Statistics;
 use crate::prefetch::prefetch_across;
 use crate::tile::border::Border;
@@ -358,7 +359,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             blocks: Blocks::new(&parameters, block_ports.min(addresses.first_terminal_port) as usize, vc_shift),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
             edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
-            packets: Packets::new(edge::longest_packet(scenario), first_class, edge::tags_packets(scenario), first_gaps),
+            packets: Packets::new(scenario.longest_packet(), first_class, facts::tags_packets(scenario), first_gaps),
             statistics: Statistics::new(share, addresses.first_border_port, scenario.failure.is_some()),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port, vc_shift),
             vc_allocation: VcAllocation { bubbles, ..VcAllocation::default() },

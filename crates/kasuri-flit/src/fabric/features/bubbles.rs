@@ -1,6 +1,5 @@
 //! Bubble flow control: a packet that enters a ring of a torus leaves room behind it for another, so that no ring fills up.
 
-use crate::edge;
 use crate::tile::NONE;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, RouterId};
@@ -25,7 +24,7 @@ impl Bubbles {
                 onward[first + input] = rings.onward(input as Port).map_or(NONE, |output| first + u32::from(output));
             }
         }
-        Some(Box::new(Self { onward, entry: 2 * edge::longest_packet(scenario) }))
+        Some(Box::new(Self { onward, entry: 2 * scenario.longest_packet() }))
     }
 
     /// Flits that must be free beyond an output virtual channel for a head of a packet of so many flits to get it. An input port of a ring is an

@@ -4,6 +4,7 @@
 
 use crate::fabric::layout::RouterLayout;
 use crate::fabric::vc_mask::VcMask;
+use crate::facts;
 use crate::tile::{NONE, Tile};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::Candidate;
@@ -27,7 +28,7 @@ pub(crate) struct Lookahead {
 impl Lookahead {
     /// Where lookahead decides on departure and it makes a difference.
     pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
-        (scenario.router.decides_on_departure() && scenario.routing.observes_congestion()).then(Self::default)
+        facts::decides_on_departure(scenario).then(Self::default)
     }
 
     /// The decision of a packet, into `candidates`, without taking it.

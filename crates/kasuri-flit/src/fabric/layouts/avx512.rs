@@ -107,21 +107,6 @@ impl Ends {
     const NOWHERE: Self = Self { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0 };
 }
 
-/// Does this processor have what the layout needs?
-pub(crate) fn is_available() -> bool {
-    std::is_x86_feature_detected!("avx512f")
-        && std::is_x86_feature_detected!("avx512bw")
-        && std::is_x86_feature_detected!("avx512vl")
-        && std::is_x86_feature_detected!("avx512dq")
-        && std::is_x86_feature_detected!("avx512vbmi")
-        && std::is_x86_feature_detected!("avx512vbmi2")
-        && std::is_x86_feature_detected!("avx512bitalg")
-        && std::is_x86_feature_detected!("bmi1")
-        && std::is_x86_feature_detected!("bmi2")
-        && std::is_x86_feature_detected!("popcnt")
-        && std::is_x86_feature_detected!("lzcnt")
-}
-
 impl<M: VcMask, const W: usize> Avx512<M, W> {
     /// log2 of the slots that a unit takes in the address space: `W` words, rounded up to a power of two.
     const UNIT_SHIFT: u32 = 6 + (W as u32).next_power_of_two().trailing_zeros();
@@ -400,7 +385,7 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
 
     #[inline(always)]
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
-        // SAFETY: `select.rs` chooses this layout only where `is_available()`.
+        // SAFETY: this layout is chosen only where `facts::can_use_vectors()`.
         unsafe { tile.vector_cycle(block, now) }
     }
 }

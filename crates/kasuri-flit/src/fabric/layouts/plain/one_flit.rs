@@ -10,40 +10,14 @@
 //! keeps apart.
 
 use super::{Departure, Plain, Pointers};
-use crate::edge;
 use crate::fabric::allocators::masks::Rule;
 use crate::fabric::allocators::{from_pointer, rule_on_masks};
-use crate::fabric::features::output_shares::Granted;
 use crate::fabric::vc_mask::VcMask;
 use crate::tile::list::List;
 use crate::tile::{Block, NONE, Parameters, Tile, put_back};
-use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, VcRelease};
-use kasuri_model::scenario::Scenario;
+use kasuri_model::router::{AllocatorParameters, Bidding, VcRelease};
 use kasuri_network::memory::Column;
-use kasuri_network::predictor;
 use std::hint::select_unpredictable;
-
-/// Virtual channels of routers up to which this cycle is the faster one: on trees and meshes of 8,000 and 12,000 it takes 0.75 to 1.04 of the
-/// general one's time, from low loads to saturation, on those of 49,000 0.93 to 1.12 (measured before this cycle fetched anything ahead).
-const MOST_SLOTS: u64 = 1 << 14;
-
-/// Does this cycle serve a scenario whose routers have so many virtual channels? They must be canonical ones with allocators that are built
-/// in here, and their state near: of what lies far the general cycle fetches more ahead.
-pub(crate) fn serves(scenario: &Scenario, slots: u64) -> bool {
-    let router = &scenario.router;
-    let is_canonical = router.switching == Switching::Wormhole
-        && router.architecture != Architecture::Crosspoint
-        && router.predictor == predictor::NONE
-        && scenario.pipeline.bidding != Bidding::Speculative
-        && !router.extends("bubble")
-        && !scenario.routing.observes_congestion();
-    let is_plain = Granted::of(scenario).is_none() && scenario.endpoint.is_none() && scenario.failure.is_none();
-    slots <= MOST_SLOTS
-        && edge::longest_packet(scenario) == 1
-        && is_canonical
-        && is_plain
-        && [&router.vc_allocator, &router.switch_allocator].into_iter().all(|allocator| rule_on_masks(allocator).is_some())
-}
 
 /// The distance of no candidate. One may be as far, and is taken nevertheless.
 const NOTHING_CHOSEN: u64 = u64::MAX;
