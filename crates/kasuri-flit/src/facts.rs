@@ -1,6 +1,6 @@
 //! Questions about a scenario, its network or the processor at hand that no state of a run is needed to answer.
 
-use crate::fabric::allocators::rule_on_masks;
+use crate::record::allocators::rule_on_masks;
 use kasuri_model::router::{Architecture, Bidding, BufferPolicy, Switching};
 use kasuri_model::scenario::{ClosedWorkload, Scenario, TrafficClass};
 use kasuri_network::id::{ChannelId, RouterId, TerminalId};

@@ -7,23 +7,19 @@
 //!
 //! This crate does not know the flow engine, files, threads or the command line, and has no routing of its own.
 
-mod balance;
 mod crosspoint;
 mod edge;
 mod endpoint;
 mod fabric;
 mod facts;
+mod feeds;
 mod observe;
-mod options;
-mod prefetch;
+mod record;
 mod run;
-mod select;
+mod state;
 mod support;
-mod sync;
-mod team;
-mod tile;
 
-pub use fabric::allocators::{ALLOCATORS, AllocatorEntry};
-pub use options::{Auto, FlitOptions, Simd, ThreadCount};
-pub use run::FlitEngine;
-pub use support::LayoutName;
+pub use crate::record::allocators::{ALLOCATORS, AllocatorEntry};
+pub use crate::record::options::{Auto, FlitOptions, Simd, ThreadCount};
+pub use crate::run::clock::FlitEngine;
+pub use crate::support::LayoutName;

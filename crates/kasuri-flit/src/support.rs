@@ -2,7 +2,7 @@
 //! the refusals and the documentation's table are made of it. A layout changes the time that a run takes and nothing else.
 
 use crate::facts::{self, can_use_vectors, has_cycle_of_one_flit, has_slow_channel, is_loaded, widest_router};
-use crate::options::{FlitOptions, Simd};
+use crate::record::options::{FlitOptions, Simd};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
@@ -252,7 +252,7 @@ static ROWS: &[Row] = &[
         key: "router.switch_allocator",
         asks: |scenario| {
             let allocator = &scenario.router.switch_allocator;
-            crate::fabric::allocators::build(allocator).map(|_| quoted(allocator.name()))
+            crate::record::allocators::build(allocator).map(|_| quoted(allocator.name()))
         },
         layouts: BUT_VECTORS,
     },

@@ -1,7 +1,7 @@
-//! A team's threads in every order in which they may take their turns: the text of `crates/kasuri-flit/src/team.rs` with Loom's threads.
+//! A team's threads in every order in which they may take their turns: the text of `crates/kasuri-flit/src/record/team.rs` with Loom's threads.
 
 mod sync;
-#[path = "../../../crates/kasuri-flit/src/team.rs"]
+#[path = "../../../crates/kasuri-flit/src/record/team.rs"]
 mod team;
 
 use kasuri_model::engine::Threads;

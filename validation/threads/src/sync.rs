@@ -1,4 +1,4 @@
-//! What takes the place of `crates/kasuri-flit/src/sync.rs`: the same names, from Loom.
+//! What takes the place of `crates/kasuri-flit/src/record/sync.rs`: the same names, from Loom.
 
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::hint::spin_loop;

@@ -1,10 +1,10 @@
 //! Sources with a queue for each class, whose flits take turns on the channel into the network.
 
-use super::feed::Next;
-use super::queues::{NO_VC, Queues};
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::feed::Next;
+use crate::state::layout::RouterLayout;
+use crate::state::queues::{NO_VC, Queues};
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::Scenario;
 use std::cmp::Reverse;
@@ -24,7 +24,7 @@ struct ClassHead {
 #[derive(Clone, Debug)]
 pub(crate) struct ClassQueues {
     /// The queue of each class: its own, or that of the classes with which it shares its coins.
-    pub(super) queue_of_class: Vec<usize>,
+    pub(crate) queue_of_class: Vec<usize>,
     /// The highest priority of a queue's classes; 0 where priorities do not count.
     priority: Vec<i32>,
     /// Shape `[terminals, queues]`.

@@ -1,42 +1,42 @@
 //! Ejection: what becomes of flits that arrive at a terminal.
 
-use super::feed::Arrival;
-use super::terminals::PREFETCH_DISTANCE;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
-use crate::tile::packets::Gaps;
-use crate::tile::wheel::Wheel;
-use crate::tile::{Packet, Tile};
+use crate::edge::terminals::PREFETCH_DISTANCE;
+use crate::record::prefetch::prefetch;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::feed::Arrival;
+use crate::state::layout::RouterLayout;
+use crate::state::packets::Gaps;
+use crate::state::tile::{Packet, Tile};
 
 /// The sink's side of a virtual channel between a router and a terminal. 32 bytes, within one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct Ejection {
     /// Cycle in which the flit that arrived last was injected (its low 32 bits).
-    pub(super) clock: u32,
+    pub(crate) clock: u32,
     /// The packet that arrives.
     pub(crate) packet: u32,
     /// Output slot of the router.
-    pub(super) to: u32,
+    pub(crate) to: u32,
     /// Cycles until a credit can be used there.
-    pub(super) delay: u16,
+    pub(crate) delay: u16,
     /// Flits that have arrived, that have not, and those that `Statistics::accepted` holds already.
     pub(crate) index: u16,
     pub(crate) left: u16,
-    pub(super) settled: u16,
+    pub(crate) settled: u16,
     /// Does the present phase count the packet?
     pub(crate) counted: bool,
     /// Does it stay in the buffer until an interface takes it?
     pub(crate) held: bool,
     /// What is known of the packet's gaps.
-    pub(super) gaps: Gaps,
+    pub(crate) gaps: Gaps,
 }
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
     #[inline(always)]
-    pub(super) fn sink(&mut self, slot: u32, now: u64) {
+    pub(crate) fn sink(&mut self, slot: u32, now: u64) {
         if self.terminals.ejection[slot].left == 0 {
             self.begin_packet(slot);
         }
@@ -63,7 +63,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// A head has arrived: looks its packet up.
-    pub(super) fn begin_packet(&mut self, slot: u32) {
+    pub(crate) fn begin_packet(&mut self, slot: u32) {
         let packet = self.arriving_packet(slot);
         let record = self.packets[packet];
         self.leave_queue(self.first_terminal_slot() + slot);
@@ -75,13 +75,13 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// The packet that arrives next at a sink's slot, once its head is on its way.
     #[inline(always)]
-    pub(super) fn arriving_packet(&self, slot: u32) -> u32 {
+    pub(crate) fn arriving_packet(&self, slot: u32) -> u32 {
         self.front_packet(self.first_terminal_slot() + slot)
     }
 
     /// Fetches step by step what the sinks of later events will look at: in large networks it is in no near cache.
     #[inline(always)]
-    pub(super) fn prefetch_sink(&self, events: &[u32], position: usize) {
+    pub(crate) fn prefetch_sink(&self, events: &[u32], position: usize) {
         if !self.parameters.fetches {
             return;
         }
@@ -109,7 +109,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// The tail has arrived.
-    pub(super) fn finish_packet(&mut self, slot: u32, now: u64) {
+    pub(crate) fn finish_packet(&mut self, slot: u32, now: u64) {
         self.settle_sink(slot);
         let sink = &mut self.terminals.ejection[slot];
         (sink.index, sink.settled) = (0, 0);
@@ -123,7 +123,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A packet has arrived as a whole; `counted` among those that are measured.
     #[inline(always)]
-    pub(super) fn deliver(&mut self, packet: u32, slot: u32, counted: bool, now: u64) {
+    pub(crate) fn deliver(&mut self, packet: u32, slot: u32, counted: bool, now: u64) {
         let record = self.packets[packet];
         debug_assert_eq!(
             record.destination,
@@ -153,7 +153,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A packet of the background has arrived.
     #[cold]
-    pub(super) fn count_background(&mut self, packet: u32, now: u64) {
+    pub(crate) fn count_background(&mut self, packet: u32, now: u64) {
         let (record, counting) = (&self.packets[packet], &self.statistics.counting);
         let latency = self.packets.is_in_time(counting, packet).then(|| now - record.created);
         self.statistics.background.count(u32::from(record.flits), counting.rates, latency);
@@ -161,13 +161,13 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Does the arrival of a packet bring an answer about?
     #[inline(always)]
-    pub(super) fn is_answered(&self, record: &Packet) -> bool {
+    pub(crate) fn is_answered(&self, record: &Packet) -> bool {
         !record.is_reply && self.scenario.classes.get(usize::from(record.class)).is_some_and(|class| class.reply.is_some())
     }
 
     /// Counts the flits that have come to a sink.
     #[inline(always)]
-    pub(super) fn settle_sink(&mut self, slot: u32) {
+    pub(crate) fn settle_sink(&mut self, slot: u32) {
         let sink = &mut self.terminals.ejection[slot];
         if self.statistics.counts_whole_packets && sink.left > 0 {
             return;

@@ -1,15 +1,15 @@
 //! Injection: how the packet at the head of a terminal's queue gets a virtual channel, and its flits enter the network.
 
-use super::class_queues::ClassQueues;
-use super::feed::{Again, Drawn, Next};
-use super::queues::NO_VC;
-use super::terminals::PREFETCH_DISTANCE;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
-use crate::tile::packets::Gaps;
-use crate::tile::wheel::Wheel;
-use crate::tile::{NONE, Packet, Tile};
+use crate::edge::class_queues::ClassQueues;
+use crate::edge::terminals::PREFETCH_DISTANCE;
+use crate::record::prefetch::prefetch;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::feed::{Again, Drawn, Next};
+use crate::state::layout::RouterLayout;
+use crate::state::packets::Gaps;
+use crate::state::queues::NO_VC;
+use crate::state::tile::{NONE, Packet, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceChoice, VirtualChannels, packet_key};
@@ -19,21 +19,21 @@ use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceC
 #[repr(align(32))]
 pub(crate) struct Injection {
     /// Cycle in which the last flit entered (its low 32 bits: only differences are used).
-    pub(super) last: u32,
+    pub(crate) last: u32,
     /// The packet that enters.
-    pub(super) packet: u32,
+    pub(crate) packet: u32,
     /// Input slot of the router.
-    pub(super) to: u32,
+    pub(crate) to: u32,
     /// Cycles until a flit can be used there.
-    pub(super) delay: u16,
+    pub(crate) delay: u16,
     /// Flits that have entered, that have not, and those that `Links::sent` holds already.
-    pub(super) index: u16,
-    pub(super) left: u16,
-    pub(super) settled: u16,
+    pub(crate) index: u16,
+    pub(crate) left: u16,
+    pub(crate) settled: u16,
     /// Free places in the router's buffer.
     pub(crate) credits: u16,
     /// What is known of the packet's gaps.
-    pub(super) gaps: Gaps,
+    pub(crate) gaps: Gaps,
 }
 
 /// What a source knows of the queues of its first router: flits whose credits are not back.
@@ -53,7 +53,7 @@ impl<L: RouterLayout> CongestionView for SourceView<'_, '_, L> {
 impl<L: RouterLayout> Tile<'_, L> {
     /// A credit comes back to a source.
     #[inline(always)]
-    pub(super) fn credit_source(&mut self, slot: u32) {
+    pub(crate) fn credit_source(&mut self, slot: u32) {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         self.terminals.creditable[slot >> 6] |= 1 << (slot & 63);
         let account = &mut self.terminals.injection[slot];
@@ -74,7 +74,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A flit goes into a buffer that its virtual channel shares: is there room for another?
     #[cold]
-    pub(super) fn send_into_shared(&mut self, slot: u32, is_tail: bool) {
+    pub(crate) fn send_into_shared(&mut self, slot: u32, is_tail: bool) {
         let address = self.first_terminal_slot() + slot;
         if let Some(buffers) = &mut self.buffers.shared {
             buffers.send(address, is_tail);
@@ -84,7 +84,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A place of a shared buffer is free again, which may help the packet that is being sent by another virtual channel.
     #[cold]
-    pub(super) fn free_shared(&mut self, slot: u32) {
+    pub(crate) fn free_shared(&mut self, slot: u32) {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         let is_free = !self.terminals.free[terminal].and(L::Mask::bit(vc)).is_empty();
         let address = self.first_terminal_slot() + slot;
@@ -104,7 +104,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Notes whether a virtual channel of a shared buffer may send.
-    pub(super) fn note_room(&mut self, slot: u32) {
+    pub(crate) fn note_room(&mut self, slot: u32) {
         let address = self.first_terminal_slot() + slot;
         let Some(buffers) = &self.buffers.shared else { return };
         let bit = 1 << (slot & 63);
@@ -117,7 +117,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Draws packets where a queue's head has been sent, and finds virtual channels for the heads.
     #[inline(always)]
-    pub(super) fn serve_queues(&mut self, block: u32, now: u64) {
+    pub(crate) fn serve_queues(&mut self, block: u32, now: u64) {
         if !self.edge.queues.has_active(block) {
             return;
         }
@@ -154,7 +154,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Brings the head of a queue to its virtual channel. Must the terminal be looked at in the next cycle?
     #[inline(always)]
-    pub(super) fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
+    pub(crate) fn serve_queue(&mut self, terminal: u32, now: u64) -> bool {
         if self.edge.queues.heads[terminal].packet == NONE {
             match &self.edge.next_packet(terminal, now) {
                 Next::Packet(drawn) => self.enter_packet(drawn, terminal, now),
@@ -178,7 +178,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Sends a flit from every slot of a block that has one and a credit.
     #[inline(always)]
-    pub(super) fn send_flits(&mut self, block: u32, now: u64, ready: &mut Vec<u32>) {
+    pub(crate) fn send_flits(&mut self, block: u32, now: u64, ready: &mut Vec<u32>) {
         if self.terminals.senders[block as usize] == 0 {
             self.terminals.ready[block as usize] = false;
             return;
@@ -247,7 +247,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// Channels that need several cycles for a flit: is this one free? Then it is taken.
-    pub(super) fn occupy_channel(&mut self, slot: u32, now: u64) -> bool {
+    pub(crate) fn occupy_channel(&mut self, slot: u32, now: u64) -> bool {
         let terminal = slot >> L::Mask::SHIFT;
         if self.terminals.busy_until[terminal] > now {
             return false;
@@ -259,7 +259,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 
     /// The tail has entered the network. The next packet may follow in the next cycle.
-    pub(super) fn finish_injection(&mut self, slot: u32, now: u64) {
+    pub(crate) fn finish_injection(&mut self, slot: u32, now: u64) {
         let (terminal, vc) = (slot >> L::Mask::SHIFT, slot & (L::Mask::BITS - 1));
         self.terminals.stop_sending(slot);
         let sent = &mut self.terminals.injection[slot];
@@ -318,7 +318,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// The virtual channels of a packet's first router by which its routing lets it enter; with queues for outputs those towards the
     /// output that it will take there.
-    pub(super) fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
+    pub(crate) fn first_channels(&self, terminal: u32, packet: u32, available: VirtualChannels, now: u64) -> VirtualChannels {
         let record = &self.packets[packet];
         let (source, destination) = (self.parameters.share.terminal(terminal), TerminalId(record.destination));
         let (router, input) = self.scenario.network.injection_port(source);
@@ -339,7 +339,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// Finds the virtual channel of a packet: the first one after that of the packet before which is free and not full.
     #[inline(always)]
-    pub(super) fn find_virtual_channel(&self, terminal: u32, now: u64) -> Option<u16> {
+    pub(crate) fn find_virtual_channel(&self, terminal: u32, now: u64) -> Option<u16> {
         let source = self.edge.queues.heads[terminal];
         let record = &self.packets[source.packet];
         let of_class = self.routing.channels_of_class[usize::from(record.class)][usize::from(record.is_reply)];

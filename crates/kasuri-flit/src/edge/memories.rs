@@ -5,11 +5,12 @@
 //! the buffer of the terminal's channel, whose credit goes back when the memory takes it, so a slow memory blocks the network behind it. Time
 //! is counted in whole parts of a cycle, so nothing is lost over a long run.
 
-use super::queues::NO_VC;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::wheel::Wheel;
-use crate::tile::{Share, Tile, put_back};
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::layout::RouterLayout;
+use crate::state::queues::NO_VC;
+use crate::state::share::Share;
+use crate::state::tile::{Tile, put_back};
 use kasuri_model::scenario::Scenario;
 use std::ops::Range;
 

@@ -3,16 +3,16 @@
 //! Nothing has to be kept of a packet that is being sent or received, and no gap between its flits. Not where something else decides when a
 //! flit enters: a channel that takes it several cycles, the memory of a host, a buffer that virtual channels share, a queue for each class.
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::wheel::Wheel;
-use crate::tile::{NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::router::VcRelease;
 
 impl<L: RouterLayout> Tile<'_, L> {
     /// Sends the packet at the head of a queue, if there is a virtual channel for it. Must the terminal be looked at in the next cycle?
     #[inline(always)]
-    pub(super) fn enter_at_once(&mut self, terminal: u32, now: u64) -> bool {
+    pub(crate) fn enter_at_once(&mut self, terminal: u32, now: u64) -> bool {
         let Some(vc) = self.find_virtual_channel(terminal, now) else {
             self.terminals.blocked[terminal] = true;
             return self.parameters.redraws_entry;
@@ -46,7 +46,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// A packet reaches its terminal. Its credit goes back in the same cycle.
     #[inline(always)]
-    pub(super) fn sink_at_once(&mut self, slot: u32, now: u64) {
+    pub(crate) fn sink_at_once(&mut self, slot: u32, now: u64) {
         let packet = self.arriving_packet(slot);
         self.leave_queue(self.first_terminal_slot() + slot);
         let sink = &self.terminals.ejection[slot];

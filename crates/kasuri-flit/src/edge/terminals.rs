@@ -3,39 +3,40 @@
 //! What happens once per flit is a flat loop over a list of slots and touches one record of 32 bytes; what happens once per
 //! packet (drawing it, choosing its virtual channel) is done for the terminals in a list.
 
-use super::ejection::Ejection;
-use super::injection::Injection;
-use super::memories::Memories;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
-use crate::tile::packets::Gaps;
-use crate::tile::wheel::Wheel;
-use crate::tile::{Links, NONE, Parameters, Tile, put_back};
+use crate::edge::ejection::Ejection;
+use crate::edge::injection::Injection;
+use crate::edge::memories::Memories;
+use crate::record::prefetch::prefetch;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::compiled::Parameters;
+use crate::state::layout::RouterLayout;
+use crate::state::packets::Gaps;
+use crate::state::tile::{Links, NONE, Tile, put_back};
 use kasuri_network::memory::Column;
 use std::ops::Range;
 
 /// Events between asking for a cache line and its use: a memory access takes as long as a few of them.
-pub(super) const PREFETCH_DISTANCE: usize = 12;
+pub(crate) const PREFETCH_DISTANCE: usize = 12;
 
 /// The terminals' virtual channels. Slots are counted from the first terminal's.
 pub(crate) struct Terminals<M> {
     pub(crate) injection: Column<Injection>,
     pub(crate) ejection: Column<Ejection>,
     /// One bit per slot: has it a packet to send? has it a credit?
-    pub(super) sending: Column<u64>,
-    pub(super) creditable: Column<u64>,
+    pub(crate) sending: Column<u64>,
+    pub(crate) creditable: Column<u64>,
     /// Senders of each block, and whether one of them can send in the next cycle without a new event.
-    pub(super) senders: Vec<u32>,
-    pub(super) ready: Vec<bool>,
+    pub(crate) senders: Vec<u32>,
+    pub(crate) ready: Vec<bool>,
     /// By terminal: virtual channels of the injection port that no packet holds.
-    pub(super) free: Column<M>,
+    pub(crate) free: Column<M>,
     /// By terminal: does the head of its queue find no virtual channel?
-    pub(super) blocked: Column<bool>,
+    pub(crate) blocked: Column<bool>,
     /// By terminal: cycle from which the injection channel is free; empty unless some channel needs several cycles for a flit.
-    pub(super) busy_until: Column<u64>,
+    pub(crate) busy_until: Column<u64>,
     /// Words of a block.
-    pub(super) block_words: u32,
+    pub(crate) block_words: u32,
     /// What the hosts of the terminals share, if they do.
     pub(crate) memories: Option<Box<Memories>>,
 }
@@ -104,20 +105,20 @@ impl<M: VcMask> Terminals<M> {
     }
 
     #[inline(always)]
-    pub(super) fn start_sending(&mut self, slot: u32) {
+    pub(crate) fn start_sending(&mut self, slot: u32) {
         self.sending[slot >> 6] |= 1 << (slot & 63);
         self.senders[(slot >> 6 >> self.block_words.trailing_zeros()) as usize] += 1;
     }
 
     #[inline(always)]
-    pub(super) fn stop_sending(&mut self, slot: u32) {
+    pub(crate) fn stop_sending(&mut self, slot: u32) {
         self.sending[slot >> 6] &= !(1 << (slot & 63));
         self.senders[(slot >> 6 >> self.block_words.trailing_zeros()) as usize] -= 1;
     }
 
     /// The slots of a block that have a flit and a credit, appended to `into`.
     #[inline(always)]
-    pub(super) fn list_ready(&self, block: u32, into: &mut Vec<u32>) {
+    pub(crate) fn list_ready(&self, block: u32, into: &mut Vec<u32>) {
         for word in block * self.block_words..((block + 1) * self.block_words).min(self.sending.len() as u32) {
             let mut bits = self.sending[word] & self.creditable[word];
             while bits != 0 {
@@ -129,7 +130,7 @@ impl<M: VcMask> Terminals<M> {
 
     /// May one of these slots, or of those beside them, send? If not, none can.
     #[inline(always)]
-    pub(super) fn may_send(&self, slots: Range<u32>) -> bool {
+    pub(crate) fn may_send(&self, slots: Range<u32>) -> bool {
         (slots.start >> 6..slots.end.div_ceil(64)).any(|word| self.sending[word] & self.creditable[word] != 0)
     }
 
@@ -141,7 +142,7 @@ impl<M: VcMask> Terminals<M> {
 
     /// Of some virtual channels of a terminal, at least those whose buffer has room for a flit. Only for buffers that are not shared.
     #[inline(always)]
-    pub(super) fn with_credit(&self, terminal: u32, channels: M) -> M {
+    pub(crate) fn with_credit(&self, terminal: u32, channels: M) -> M {
         if M::BITS > u64::BITS {
             return channels;
         }
@@ -197,7 +198,7 @@ impl<L: RouterLayout> Tile<'_, L> {
 
     /// The sources of a block take the credits of cycle `now`. `events` is memory to use.
     #[inline(always)]
-    pub(super) fn credit_sources(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
+    pub(crate) fn credit_sources(&mut self, block: u32, now: u64, events: &mut Vec<u32>) {
         let first_slot = self.first_terminal_slot();
         self.in_flight.credits.take(now, self.parameters.router_blocks + block, events);
         for position in 0..events.len() {

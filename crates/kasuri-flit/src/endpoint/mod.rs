@@ -4,8 +4,8 @@
 
 mod cenju4;
 
-use crate::options::FlitOptions;
-use crate::run;
+use crate::record::options::FlitOptions;
+use crate::run::clock as run;
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;

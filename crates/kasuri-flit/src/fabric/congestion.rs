@@ -1,8 +1,8 @@
 //! What a routing sees of the router that decides.
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{NONE, Tile};
 use kasuri_network::routing::{CongestionView, VirtualChannels};
 
 /// Flits that have still to leave count together as one that has left and whose credit is not back: they leave at the rate of the channel,

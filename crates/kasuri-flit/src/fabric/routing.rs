@@ -1,13 +1,14 @@
 //! Routing: where the heads at the fronts of buffers go next, once per packet and router.
 
 use crate::fabric::congestion::RouterView;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::route_memo::{Asked, Known, Watched};
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
-use crate::tile::list::List;
-use crate::tile::{Block, RouterPlace, Tile};
+use crate::record::list::List;
+use crate::record::prefetch::prefetch;
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::layout::RouterLayout;
+use crate::state::route_memo::{Asked, Known, Watched};
+use crate::state::tile::{RouterPlace, Tile};
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::routing::{Candidate, Choice, HashedChoice, Hop, NoView, packet_key};
 

@@ -1,11 +1,12 @@
 //! Virtual-channel allocation and release, once per packet and router.
 
-use crate::fabric::allocators::{PlainAllocator, Pointers, from_pointer};
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{prefetch, prefetch_range};
-use crate::tile::list::List;
-use crate::tile::{Block, InputSlot, NONE, Tile};
+use crate::record::allocators::{PlainAllocator, Pointers, from_pointer};
+use crate::record::list::List;
+use crate::record::prefetch::{prefetch, prefetch_range};
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{InputSlot, NONE, Tile};
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.

@@ -5,11 +5,11 @@
 //! flits outside it are deadlocked for ever, however busy the rest of the network is. (Warnakulasuriya and Pinkston 1997 call
 //! the set of channels a knot.)
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::run::Run;
-use crate::team::Team;
-use crate::tile::{InputSlot, NONE, RouterPlace, THROWN_AWAY, Tile};
+use crate::record::team::Team;
+use crate::record::vc_mask::VcMask;
+use crate::run::clock::Run;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{InputSlot, NONE, RouterPlace, THROWN_AWAY, Tile};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;

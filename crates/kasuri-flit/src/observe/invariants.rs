@@ -1,10 +1,10 @@
 //! The invariants that a `paranoid` run checks: flits and credits are conserved, lists agree with the state.
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::run::Run;
-use crate::tile::wheel::Wheel;
-use crate::tile::{NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::run::clock::Run;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::engine::EngineError;
 
 /// By tile and slot: flits and credits that are on their way to it.

@@ -13,19 +13,19 @@ mod standstill;
 #[cfg(test)]
 mod tests;
 
-use super::TimedEndpoint;
 use crate::crosspoint::{self, Crosspoint, Sizes, Time};
-use crate::observe::statistics::Counter;
+use crate::endpoint::TimedEndpoint;
+use crate::endpoint::cenju4::link::Links;
+use crate::endpoint::cenju4::processor::Processor;
+use crate::endpoint::cenju4::receiver::Receiver;
+use crate::endpoint::cenju4::sender::Sender;
+use crate::state::statistics::Counter;
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, OperatingSystems, Outcome, Status, Totals};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::registry::Member;
 use kasuri_workload::endpoint::cenju4::node::{Node, Packet};
 use kasuri_workload::endpoint::cenju4::{Cenju4, Machine};
 use kasuri_workload::timeline::Span;
-use link::Links;
-use processor::Processor;
-use receiver::Receiver;
-use sender::Sender;
 use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -6,11 +6,13 @@
 //!
 //! Touches arrivals: before they are taken, credits of copies come back and virtual channels become free.
 
-use super::prediction::PredictionUnit;
 use crate::fabric::features::passing::Predicts;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{Block, Share, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::layout::RouterLayout;
+use crate::state::prediction::PredictionUnit;
+use crate::state::share::Share;
+use crate::state::tile::Tile;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::memory::Column;
@@ -33,7 +35,7 @@ pub(crate) struct Copies {
 
 impl Copies {
     /// None yet. `ports` are the port addresses, of `slots` slots in all, and `router_port` the first of each router.
-    pub(super) fn new(scenario: &Scenario, share: &Share, router_port: &[u32], ports: usize, slots: usize) -> Self {
+    pub(crate) fn new(scenario: &Scenario, share: &Share, router_port: &[u32], ports: usize, slots: usize) -> Self {
         let network = &scenario.network;
         let mut back = vec![0; ports];
         for (&router, &base) in share.routers.iter().zip(router_port) {

@@ -10,11 +10,11 @@
 //! Touches routing (heads are thrown away in place of waiting), the state of channels between two cycles, ejection (damaged packets are refused) and
 //! the feeds, which have packets sent again.
 
-use crate::edge::{Again, Drawn};
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::route_memo::RouteMemo;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NEVER, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::feed::{Again, Drawn};
+use crate::state::layout::RouterLayout;
+use crate::state::route_memo::RouteMemo;
+use crate::state::tile::{NEVER, Tile};
 use kasuri_model::scenario::{Epoch, Scenario};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Endpoint;
@@ -154,7 +154,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
 
     /// A terminal finds a packet damaged whose tail has arrived. None of its flits has been counted: [`Statistics::counts_whole_packets`].
     ///
-    /// [`Statistics::counts_whole_packets`]: crate::observe::statistics::Statistics::counts_whole_packets
+    /// [`Statistics::counts_whole_packets`]: crate::state::statistics::Statistics::counts_whole_packets
     #[cold]
     pub(crate) fn refuse(&mut self, packet: u32, now: u64) {
         self.lose(packet, 0, now);

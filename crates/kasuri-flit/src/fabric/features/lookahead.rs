@@ -2,10 +2,10 @@
 //!
 //! Touches traversal (a head that leaves is noted), the end of a cycle (its next router decides) and routing (the decision is taken).
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
 use crate::facts;
-use crate::tile::{NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::Candidate;
 

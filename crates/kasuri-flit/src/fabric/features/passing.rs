@@ -11,11 +11,12 @@
 //!
 //! Touches arrivals: a flit that is predicted rightly passes on at once, a copy of one that is predicted wrongly crosses.
 
-use super::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, TRIED, WRONG, WrongPath};
-use crate::fabric::layout::RouterLayout;
 use crate::fabric::routing::Route;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{Block, NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::layout::RouterLayout;
+use crate::state::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, TRIED, WRONG, WrongPath};
+use crate::state::tile::{NONE, Tile};
 use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// A head that finds a prediction.

@@ -10,13 +10,14 @@
 //! allocation, a flit a cycle on every channel, at most 8 virtual channels, buffers and packets of at most 255 flits, a routing
 //! that does not look at congestion (it would see the credits a few instructions later than in the plain layout).
 
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::rings::Queue;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch};
+use crate::record::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch};
+use crate::record::rings::Queue;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::{BitWheel, Wheel};
+use crate::state::compiled::Parameters;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{InputSlot, Links, NONE, OutputSlot, Tile, put_back};
 use crate::support::LayoutName;
-use crate::tile::wheel::{BitWheel, Wheel};
-use crate::tile::{InputSlot, Links, NONE, OutputSlot, Parameters, Tile, put_back};
 use kasuri_network::memory::{Column, filled};
 use std::arch::x86_64::*;
 
@@ -445,7 +446,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     /// Visits the units of a block that have something to do. Returns the number of flits that move.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
-    fn visit_units(&mut self, block: u32, now: u64, lists: &mut crate::tile::Block) -> usize {
+    fn visit_units(&mut self, block: u32, now: u64, lists: &mut crate::state::blocks::Block) -> usize {
         let shift = self.layout.units_per_tile_shift;
         let first = (block as usize) << shift;
         let last = ((block as usize + 1) << shift).min(self.layout.units.len());
@@ -476,7 +477,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     /// Visits a unit of which `N` words are used, if it has something to do. Has it something to do in the next cycle, too?
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
-    fn visit_unit<const N: usize>(&mut self, unit: usize, now: u64, lists: &mut crate::tile::Block, moves: &mut Moves) -> bool {
+    fn visit_unit<const N: usize>(&mut self, unit: usize, now: u64, lists: &mut crate::state::blocks::Block, moves: &mut Moves) -> bool {
         let first_word = unit << (Avx512::<M, W>::UNIT_SHIFT - 6);
         let (arrivals, credits) = (self.in_flight.arrivals.cycle_words(now), self.in_flight.credits.cycle_words(now));
         let (mut arrived, mut returned) = ([0u64; N], [0u64; N]);

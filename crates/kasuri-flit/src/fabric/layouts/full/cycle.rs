@@ -1,13 +1,13 @@
 //! A cycle of routers in the full layout, step by step.
 
-use super::{Allocators, Bid, Full, FullParameters, InputVc, StepLists, Unit, Urgency};
-use crate::fabric::allocators::Request;
-use crate::fabric::layout::RouterLayout;
+use crate::fabric::layouts::full::{Allocators, Bid, Full, FullParameters, InputVc, StepLists, Unit, Urgency};
 use crate::fabric::routing::Route;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch;
-use crate::tile::wheel::Wheel;
-use crate::tile::{NEVER, NONE, Tile, put_back};
+use crate::record::allocators::Request;
+use crate::record::prefetch::prefetch;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::layout::RouterLayout;
+use crate::state::tile::{NEVER, NONE, Tile, put_back};
 use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
 use kasuri_network::routing::Candidate;
 

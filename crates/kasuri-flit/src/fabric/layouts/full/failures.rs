@@ -1,8 +1,8 @@
 //! Channels that die, in the full layout.
 
-use super::{Full, InputVc};
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NONE, THROWN_AWAY, Tile};
+use crate::fabric::layouts::full::{Full, InputVc};
+use crate::record::vc_mask::VcMask;
+use crate::state::tile::{NONE, THROWN_AWAY, Tile};
 use kasuri_model::router::VcRelease;
 
 /// What a dying channel does to the packets that were announced to the buffer behind it.

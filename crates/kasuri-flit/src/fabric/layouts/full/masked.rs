@@ -2,11 +2,11 @@
 //!
 //! The same as the steps in `cycle`, where there are no priorities and no speculative bids.
 
-use super::{Allocators, Full, FullParameters, InputVc, Unit};
-use crate::fabric::allocators::RouterShape;
-use crate::fabric::allocators::masks::{MaskAllocator, RequestMasks, first_from, members};
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::{NEVER, NONE, Tile};
+use crate::fabric::layouts::full::{Allocators, Full, FullParameters, InputVc, Unit};
+use crate::record::allocators::RouterShape;
+use crate::record::allocators::masks::{MaskAllocator, RequestMasks, first_from, members};
+use crate::record::vc_mask::VcMask;
+use crate::state::tile::{NEVER, NONE, Tile};
 
 /// The virtual channels of a router, as a set: one bit for each of all its ports.
 pub(super) type Places = u128;

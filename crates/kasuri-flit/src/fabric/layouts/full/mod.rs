@@ -11,18 +11,20 @@ mod failures;
 mod masked;
 mod predicted;
 
-use crate::fabric::allocators::masks::{MaskAllocator, Rule};
-use crate::fabric::allocators::{self, AllocatorSpec, Request, RouterAllocator, RouterShape};
-use crate::fabric::clock::{Clock, Sent};
-use crate::fabric::features::output_shares::Shares;
-use crate::fabric::features::shared_buffers::flits_of_port;
-use crate::fabric::layout::RouterLayout;
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::prefetch_across;
+use crate::fabric::layouts::full::batches::Batches;
+use crate::fabric::layouts::full::masked::{Masks, Places};
+use crate::record::allocators::masks::{MaskAllocator, Rule};
+use crate::record::allocators::{self, AllocatorSpec, Request, RouterAllocator, RouterShape};
+use crate::record::clock::{Clock, Sent};
+use crate::record::prefetch::prefetch_across;
+use crate::record::shared_buffers::flits_of_port;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::ListWheel;
+use crate::state::compiled::Parameters;
+use crate::state::layout::RouterLayout;
+use crate::state::output_shares::Shares;
+use crate::state::tile::{InputSlot, Links, NEVER, NONE, OutputSlot, Tile};
 use crate::support::LayoutName;
-use crate::tile::wheel::ListWheel;
-use crate::tile::{InputSlot, Links, NEVER, NONE, OutputSlot, Parameters, Tile};
-use batches::Batches;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
 use kasuri_network::id::RouterId;
@@ -30,7 +32,6 @@ use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_network::routing::{Candidate, VirtualChannels};
-use masked::{Masks, Places};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::select_unpredictable;
@@ -108,7 +109,7 @@ struct InputVc {
     packet: InputSlot,
     /// The step from which the front packet bids: for a virtual channel, then for the switch.
     ready: u64,
-    /// The output slot that the front packet holds, [`NONE`], or [`THROWN_AWAY`](crate::tile::THROWN_AWAY).
+    /// The output slot that the front packet holds, [`NONE`], or [`THROWN_AWAY`](crate::state::tile::THROWN_AWAY).
     output: u32,
     /// Flits in the buffer.
     flits: u16,

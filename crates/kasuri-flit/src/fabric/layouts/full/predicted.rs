@@ -4,13 +4,14 @@
 //! behind the switch, a flit that passes on needs the cycle of the channel, too: it joins no queue. It takes no place in an output buffer,
 //! holds no path of the switch, and its credit goes upstream in a message of its own.
 
-use super::{Allocators, Full, Unit};
 use crate::fabric::features::passing::{Head, Predicts};
-use crate::fabric::features::prediction::{CONNECTED, COUNTED, Early, PredictionUnit, WRONG};
+use crate::fabric::layouts::full::{Allocators, Full, Unit};
 use crate::fabric::routing::Route;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::wheel::Wheel;
-use crate::tile::{Block, NONE, Tile};
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::blocks::Block;
+use crate::state::prediction::{CONNECTED, COUNTED, Early, PredictionUnit, WRONG};
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::router::VcRelease;
 use kasuri_network::routing::{Candidate, VirtualChannels};
 

@@ -1,10 +1,11 @@
 //! Crosspoint-buffered routers: a queue at each crossing of an input and an output. An output takes a flit from any of its queues,
 //! whatever other outputs take from the same input in the same cycle, so that there is no switch to be allocated.
 
-use super::{Departure, Plain, Pointers};
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::list::List;
-use crate::tile::{Block, NONE, Tile};
+use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
+use crate::record::list::List;
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::tile::{NONE, Tile};
 
 impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Each output port with a ready queue sends a flit. All choose before any sends, so that their order is of no consequence.

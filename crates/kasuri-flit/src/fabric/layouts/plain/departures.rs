@@ -1,7 +1,7 @@
 //! Routers that take several steps in a cycle: their channels still carry one flit in a cycle, and one message with credits.
 
-use super::Departure;
-use crate::fabric::clock::Sent;
+use crate::fabric::layouts::plain::Departure;
+use crate::record::clock::Sent;
 use kasuri_network::memory::Column;
 
 /// When the channels of the ports are free.

@@ -1,10 +1,10 @@
 //! Separable input-first switch allocation with round-robin arbiters, in two passes over the ports that are active.
 
-use super::{Plain, SwitchAllocation};
-use crate::fabric::allocators::from_pointer;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::list::List;
-use crate::tile::{NONE, Tile};
+use crate::fabric::layouts::plain::{Plain, SwitchAllocation};
+use crate::record::allocators::from_pointer;
+use crate::record::list::List;
+use crate::record::vc_mask::VcMask;
+use crate::state::tile::{NONE, Tile};
 use kasuri_network::memory::Column;
 
 /// What is noted within a cycle.

@@ -9,12 +9,14 @@
 //! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
 //! keeps apart.
 
-use super::{Departure, Plain, Pointers};
-use crate::fabric::allocators::masks::Rule;
-use crate::fabric::allocators::{from_pointer, rule_on_masks};
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::list::List;
-use crate::tile::{Block, NONE, Parameters, Tile, put_back};
+use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
+use crate::record::allocators::masks::Rule;
+use crate::record::allocators::{from_pointer, rule_on_masks};
+use crate::record::list::List;
+use crate::record::vc_mask::VcMask;
+use crate::state::blocks::Block;
+use crate::state::compiled::Parameters;
+use crate::state::tile::{NONE, Tile, put_back};
 use kasuri_model::router::{AllocatorParameters, Bidding, VcRelease};
 use kasuri_network::memory::Column;
 use std::hint::select_unpredictable;

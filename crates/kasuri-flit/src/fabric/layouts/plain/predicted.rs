@@ -1,14 +1,15 @@
 //! Arrivals at plain routers that predict, and what passes on there.
 
-use super::{InputVc, Plain};
 use crate::fabric::features::passing::{Head, Predicts};
-use crate::fabric::features::prediction::{Addresses, CONNECTED, COUNTED, PredictionUnit, WRONG};
-use crate::fabric::layout::RouterLayout;
+use crate::fabric::layouts::plain::{InputVc, Plain};
 use crate::fabric::routing::Route;
-use crate::fabric::vc_mask::VcMask;
-use crate::tile::list::List;
-use crate::tile::wheel::Wheel;
-use crate::tile::{Block, NONE, Tile};
+use crate::record::list::List;
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Wheel;
+use crate::state::blocks::Block;
+use crate::state::layout::RouterLayout;
+use crate::state::prediction::{Addresses, CONNECTED, COUNTED, PredictionUnit, WRONG};
+use crate::state::tile::{NONE, Tile};
 use kasuri_model::router::Switching;
 use kasuri_network::routing::VirtualChannels;
 

@@ -2,12 +2,12 @@
 //!
 //! Each step takes the event a few places behind the one before it, which has fetched what it reads.
 
-use super::{InputVc, OutputVc, Plain, Pointers};
-use crate::fabric::vc_mask::VcMask;
-use crate::prefetch::{FLITS_AHEAD, prefetch, prefetch_all};
-use crate::tile::list::List;
-use crate::tile::wheel::Posts;
-use crate::tile::{NONE, Tile};
+use crate::fabric::layouts::plain::{InputVc, OutputVc, Plain, Pointers};
+use crate::record::list::List;
+use crate::record::prefetch::{FLITS_AHEAD, prefetch, prefetch_all};
+use crate::record::vc_mask::VcMask;
+use crate::record::wheel::Posts;
+use crate::state::tile::{NONE, Tile};
 
 /// A block of routers is fetched whole where at least one flit or credit arrives in a window for so many ports.
 const PORTS_FOR_EVENT: usize = 4;
