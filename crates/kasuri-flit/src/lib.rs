@@ -10,6 +10,7 @@
 mod crosspoint;
 mod edge;
 mod endpoint;
+mod engine;
 mod fabric;
 mod facts;
 mod feeds;
@@ -19,7 +20,6 @@ mod run;
 mod state;
 mod support;
 
+pub use crate::engine::FlitEngine;
 pub use crate::record::allocators::{ALLOCATORS, AllocatorEntry};
-pub use crate::record::options::{Auto, FlitOptions, Simd, ThreadCount};
-pub use crate::run::clock::FlitEngine;
-pub use crate::support::LayoutName;
+pub use crate::record::options::{Auto, FlitOptions, LayoutName, Simd, ThreadCount};

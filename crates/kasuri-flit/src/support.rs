@@ -2,40 +2,13 @@
 //! the refusals and the documentation's table are made of it. A layout changes the time that a run takes and nothing else.
 
 use crate::facts::{self, can_use_vectors, has_cycle_of_one_flit, has_slow_channel, is_loaded, widest_router};
+use crate::record::options::LayoutName;
 use crate::record::options::{FlitOptions, Simd};
 use kasuri_model::engine::Feature;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{Architecture, Bidding, Switching, VcRelease};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::predictor;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// How the state of the routers lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LayoutName {
-    /// One byte for each counter and 64 virtual channels in a vector register: canonical routers, on processors with AVX-512.
-    Avx512,
-    /// A record for each virtual channel: canonical routers, with predictors or without, and crosspoint routers.
-    Plain,
-    /// A router as a whole, step by step: every allocator, priorities, speed-ups, shared and output buffers.
-    Full,
-}
-
-impl LayoutName {
-    /// All, the fastest first.
-    pub const ALL: [Self; 3] = [Self::Avx512, Self::Plain, Self::Full];
-
-    /// The name in the experiment file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Avx512 => "avx512",
-            Self::Plain => "plain",
-            Self::Full => "full",
-        }
-    }
-}
 
 /// A row of the table.
 struct Row {

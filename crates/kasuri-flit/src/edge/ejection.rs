@@ -1,39 +1,16 @@
 //! Ejection: what becomes of flits that arrive at a terminal.
 
 use crate::edge::terminals::PREFETCH_DISTANCE;
+use crate::record::packet::Packet;
 use crate::record::prefetch::prefetch;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
 use crate::state::feed::Arrival;
-use crate::state::layout::RouterLayout;
-use crate::state::packets::Gaps;
-use crate::state::tile::{Packet, Tile};
+use crate::state::layout::RouterState;
+use crate::state::terminals::Ejection;
+use crate::state::tile::Tile;
 
-/// The sink's side of a virtual channel between a router and a terminal. 32 bytes, within one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(crate) struct Ejection {
-    /// Cycle in which the flit that arrived last was injected (its low 32 bits).
-    pub(crate) clock: u32,
-    /// The packet that arrives.
-    pub(crate) packet: u32,
-    /// Output slot of the router.
-    pub(crate) to: u32,
-    /// Cycles until a credit can be used there.
-    pub(crate) delay: u16,
-    /// Flits that have arrived, that have not, and those that `Statistics::accepted` holds already.
-    pub(crate) index: u16,
-    pub(crate) left: u16,
-    pub(crate) settled: u16,
-    /// Does the present phase count the packet?
-    pub(crate) counted: bool,
-    /// Does it stay in the buffer until an interface takes it?
-    pub(crate) held: bool,
-    /// What is known of the packet's gaps.
-    pub(crate) gaps: Gaps,
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// A flit reaches its terminal. Sinks never block: its credit goes back in the same cycle, or an interface takes it in time.
     #[inline(always)]
     pub(crate) fn sink(&mut self, slot: u32, now: u64) {

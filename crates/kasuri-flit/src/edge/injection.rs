@@ -1,48 +1,27 @@
 //! Injection: how the packet at the head of a terminal's queue gets a virtual channel, and its flits enter the network.
 
-use crate::edge::class_queues::ClassQueues;
 use crate::edge::terminals::PREFETCH_DISTANCE;
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::marks::{NO_VC, NONE};
+use crate::record::packet::Packet;
 use crate::record::prefetch::prefetch;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::state::feed::{Again, Drawn, Next};
-use crate::state::layout::RouterLayout;
-use crate::state::packets::Gaps;
-use crate::state::queues::NO_VC;
-use crate::state::tile::{NONE, Packet, Tile};
+use crate::state::class_queues::ClassQueues;
+use crate::state::feed::Next;
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
 use kasuri_model::router::{Switching, VcRelease};
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceChoice, VirtualChannels, packet_key};
 
-/// The source's side of a virtual channel between a terminal and its router. 32 bytes, within one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(crate) struct Injection {
-    /// Cycle in which the last flit entered (its low 32 bits: only differences are used).
-    pub(crate) last: u32,
-    /// The packet that enters.
-    pub(crate) packet: u32,
-    /// Input slot of the router.
-    pub(crate) to: u32,
-    /// Cycles until a flit can be used there.
-    pub(crate) delay: u16,
-    /// Flits that have entered, that have not, and those that `Links::sent` holds already.
-    pub(crate) index: u16,
-    pub(crate) left: u16,
-    pub(crate) settled: u16,
-    /// Free places in the router's buffer.
-    pub(crate) credits: u16,
-    /// What is known of the packet's gaps.
-    pub(crate) gaps: Gaps,
-}
-
 /// What a source knows of the queues of its first router: flits whose credits are not back.
-struct SourceView<'s, 'a, L: RouterLayout> {
+struct SourceView<'s, 'a, L: RouterState> {
     simulation: &'s Tile<'a, L>,
     terminal: u32,
 }
 
-impl<L: RouterLayout> CongestionView for SourceView<'_, '_, L> {
+impl<L: RouterState> CongestionView for SourceView<'_, '_, L> {
     fn occupied(&self, _port: u16, virtual_channels: VirtualChannels) -> u32 {
         let Tile { terminals, parameters, .. } = self.simulation;
         let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| self.terminal << L::Mask::SHIFT | u32::from(vc));
@@ -50,7 +29,7 @@ impl<L: RouterLayout> CongestionView for SourceView<'_, '_, L> {
     }
 }
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// A credit comes back to a source.
     #[inline(always)]
     pub(crate) fn credit_source(&mut self, slot: u32) {
@@ -306,8 +285,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         }
         if self.packets.origins.measures_waiting {
             let waited = match drawn.again {
-                Again::First => !drawn.is_reply && drawn.created < self.statistics.counting.measured_from,
-                Again::Lost { has_waited } => has_waited,
+                Attempt::First => !drawn.is_reply && drawn.created < self.statistics.counting.measured_from,
+                Attempt::Retransmission { has_waited } => has_waited,
             };
             self.packets.origins.note_waited(packet, waited);
         }

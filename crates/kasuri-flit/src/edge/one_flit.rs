@@ -3,13 +3,14 @@
 //! Nothing has to be kept of a packet that is being sent or received, and no gap between its flits. Not where something else decides when a
 //! flit enters: a channel that takes it several cycles, the memory of a host, a buffer that virtual channels share, a queue for each class.
 
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{NONE, Tile};
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
 use kasuri_model::router::VcRelease;
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Sends the packet at the head of a queue, if there is a virtual channel for it. Must the terminal be looked at in the next cycle?
     #[inline(always)]
     pub(crate) fn enter_at_once(&mut self, terminal: u32, now: u64) -> bool {

@@ -1,11 +1,11 @@
 //! The timed side of endpoint models. To add one: a module here with its [`TimedEndpoint`], and its line in the table.
 //!
-//! A model whose packets go through the routers with virtual channels feeds their simulation instead: `edge/machine.rs`.
+//! A model whose packets go through the routers with virtual channels feeds their simulation instead: `feeds/machine.rs`.
 
 mod cenju4;
 
 use crate::record::options::FlitOptions;
-use crate::run::clock as run;
+use crate::run::layouts;
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared};
 use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
@@ -44,7 +44,7 @@ pub(crate) fn alone(scenario: &Scenario, options: FlitOptions) -> Result<Option<
 impl Prepared for Alone<'_> {
     fn memory_bytes(&self, extents: &mut Extents) -> u64 {
         // About what the same network takes with routers of virtual channels.
-        run::on_routers(self.scenario, self.options, Vec::new()).map_or(0, |routers| routers.memory_bytes(extents))
+        layouts::on_routers(self.scenario, self.options, Vec::new()).map_or(0, |routers| routers.memory_bytes(extents))
     }
 
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {

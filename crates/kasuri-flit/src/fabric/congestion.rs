@@ -1,8 +1,9 @@
 //! What a routing sees of the router that decides.
 
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{NONE, Tile};
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
 use kasuri_network::routing::{CongestionView, VirtualChannels};
 
 /// Flits that have still to leave count together as one that has left and whose credit is not back: they leave at the rate of the channel,
@@ -11,7 +12,7 @@ use kasuri_network::routing::{CongestionView, VirtualChannels};
 const CLAIMS_OF_A_FLIT: u32 = 2;
 
 /// What a routing sees of the router that it stands at.
-pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
+pub(crate) struct RouterView<'s, 'a, L: RouterState> {
     pub(crate) tile: &'s Tile<'a, L>,
     /// First port address of the router.
     pub(crate) base: u32,
@@ -19,7 +20,7 @@ pub(crate) struct RouterView<'s, 'a, L: RouterLayout> {
     pub(crate) flits: u16,
 }
 
-impl<L: RouterLayout> CongestionView for RouterView<'_, '_, L> {
+impl<L: RouterState> CongestionView for RouterView<'_, '_, L> {
     fn occupied(&self, port: u16, virtual_channels: VirtualChannels) -> u32 {
         let slot = (self.base + u32::from(port)) << L::Mask::SHIFT;
         let Tile { layout, parameters, routing, .. } = self.tile;

@@ -5,11 +5,12 @@
 //! credits are posted. Each step is one flat loop over a list, so that the cost follows the events and branches stay
 //! predictable; the result does not depend on the order within a list, which is sorted where it would (`features/claims.rs`).
 //!
-//! What happens once per packet is written once ([`routing`], [`vc_allocation`]), over the trait [`RouterLayout`](crate::state::layout::RouterLayout); what happens
+//! What happens once per packet is written once ([`routing`], [`vc_allocation`]), over the trait [`RouterState`](crate::state::layout::RouterState); what happens
 //! once per flit (arrivals, switch allocation, traversal) stands in each of the [`layouts`]. What only some routers have is one of the
 //! [`features`].
 
 pub(crate) mod congestion;
+pub(crate) mod cycle;
 pub(crate) mod features;
 pub(crate) mod layouts;
 pub(crate) mod routing;

@@ -2,24 +2,20 @@
 
 use crate::fabric::congestion::RouterView;
 use crate::fabric::vc_allocation::PREFETCH_DISTANCE;
+use crate::record::event::{Event, HeadAtRouter};
 use crate::record::list::List;
 use crate::record::prefetch::prefetch;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::route_memo::{Asked, Known, Watched};
-use crate::state::tile::{RouterPlace, Tile};
+use crate::state::routing::Route;
+use crate::state::tile::Tile;
+use crate::state::wiring::RouterPlace;
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::routing::{Candidate, Choice, HashedChoice, Hop, NoView, packet_key};
 
-/// Where a head goes next, and its routing state after that.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Route {
-    pub(crate) candidate: Candidate,
-    pub(crate) state: u32,
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Routes the new heads: each asks for virtual channels of one output port.
     #[inline(always)]
     pub(crate) fn route_heads(&mut self, now: u64, lists: &mut Block) {
@@ -229,6 +225,14 @@ impl<L: RouterLayout> Tile<'_, L> {
         (state, asked)
     }
 
+    /// A feed wants to know that a head has come to its router.
+    #[cold]
+    fn note_head(&mut self, slot: u32, packet: u32) {
+        let (router, record) = (self.wiring.router_at(slot >> L::Mask::SHIFT).router, &self.packets[packet]);
+        let (router, destination) = (RouterId(router), TerminalId(record.destination));
+        self.events.list.push(Event::Head(HeadAtRouter { router, class: record.class, destination, now: self.cycle }));
+    }
+
     /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
     #[inline(always)]
     pub(crate) fn enter_router(&mut self, slot: u32, packet: u32, state: u32) -> u16 {
@@ -237,9 +241,8 @@ impl<L: RouterLayout> Tile<'_, L> {
         record.route_state = state;
         let flits = record.flits;
         self.layout.set_left(slot, flits);
-        if self.edge.hears_heads {
-            let router = self.wiring.router_at(slot >> L::Mask::SHIFT).router;
-            self.edge.head_came(router, &self.packets[packet], self.cycle);
+        if self.events.wants_heads {
+            self.note_head(slot, packet);
         }
         flits
     }

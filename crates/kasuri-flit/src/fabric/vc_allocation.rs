@@ -1,12 +1,15 @@
 //! Virtual-channel allocation and release, once per packet and router.
 
-use crate::record::allocators::{PlainAllocator, Pointers, from_pointer};
+use crate::record::allocators::PlainAllocator;
+use crate::record::allocators::allocator::{Pointers, from_pointer};
 use crate::record::list::List;
+use crate::record::marks::NONE;
 use crate::record::prefetch::{prefetch, prefetch_range};
+use crate::record::slots::InputSlot;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{InputSlot, NONE, Tile};
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
 use kasuri_model::router::{Switching, VcRelease};
 
 /// Packets between asking for a cache line and its use: a memory access takes as long as a few of them.
@@ -15,7 +18,7 @@ pub(super) const PREFETCH_DISTANCE: usize = 12;
 /// Buffers of a port that are fetched ahead of the announcement of a packet: four cache lines or fewer.
 const MOST_BUFFERS_FETCHED: u32 = 8;
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Puts a port on a list for virtual-channel allocation, once, if somebody waits there.
     #[inline(always)]
     pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {

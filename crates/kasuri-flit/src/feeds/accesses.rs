@@ -1,6 +1,6 @@
 //! The accesses of users that are under way.
 
-use crate::state::feed::AccessId;
+use crate::record::tag::AccessId;
 
 /// Who asks whom.
 #[derive(Clone, Copy, Debug)]

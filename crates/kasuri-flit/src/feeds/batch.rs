@@ -1,8 +1,8 @@
 //! What is still to come of batches with which the run ends.
 
+use crate::record::packet::Packet;
 use crate::state::feed::Moves;
 use crate::state::share::Share;
-use crate::state::tile::Packet;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::translation::users::Users;

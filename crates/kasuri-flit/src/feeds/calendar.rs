@@ -1,7 +1,7 @@
 //! Which sources create a packet in a cycle: a ring of buckets for each block of terminals.
 
+use crate::record::marks::NONE;
 use crate::record::prefetch::prefetch_all;
-use crate::state::tile::NONE;
 use kasuri_network::memory;
 
 /// Buckets; a creation further away stays in its bucket for another turn.

@@ -1,7 +1,9 @@
 //! The messages of a closed workload at the terminals of a tile, cut into packets: which of them have left and arrived.
 
 use crate::feeds::ranks::Ranks;
-use crate::state::feed::{Again, Arrival, Ask, Drawn, Left, Moves, Next, Order, PacketFeed, Progress, Tag};
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::tag::Tag;
+use crate::state::feed::{Arrival, Ask, Left, Moves, Next, Order, PacketFeed, Progress};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::engine::EngineError;
@@ -92,7 +94,7 @@ impl<'a> Messages<'a> {
         }
         let Order { since, destination, class, record, packets, .. } = order;
         let tag = Tag { packets, ..Tag::of_record(record) };
-        Some(Drawn { created: since, asked: since, destination, flits, class, is_reply: false, again: Again::First, tag })
+        Some(Drawn { created: since, asked: since, destination, flits, class, is_reply: false, again: Attempt::First, tag })
     }
 
     /// What has passed of the message of a packet.

@@ -1,8 +1,8 @@
 //! Several feeds as one: each has classes of packets of its own, and they take turns at a terminal.
 
-use crate::state::feed::{
-    Arrival, Ask, Backlog, Drain, Drawn, Head, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report,
-};
+use crate::record::drawn::Drawn;
+use crate::record::event::HeadAtRouter;
+use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
 use crate::state::queues::Queues;
 use kasuri_model::engine::EngineError;
 
@@ -85,7 +85,7 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().fold(false, |more, feed| feed.tail_left(left) || more)
     }
 
-    fn head_came(&mut self, head: &Head) {
+    fn head_came(&mut self, head: &HeadAtRouter) {
         self.feeds.iter_mut().for_each(|feed| feed.head_came(head));
     }
 

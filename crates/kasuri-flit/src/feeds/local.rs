@@ -5,7 +5,9 @@
 //! between two windows. Packets carry the names of their messages, so that a tile knows what arrives from another.
 
 use crate::facts;
-use crate::state::feed::{Again, Arrival, Ask, Drawn, Left, Next, PacketFeed, Report, Tag};
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::tag::Tag;
+use crate::state::feed::{Arrival, Ask, Left, Next, PacketFeed, Report};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use foldhash::fast::FixedState;
@@ -172,7 +174,7 @@ impl<'a> LocalWorkload<'a> {
             flits,
             class: self.class,
             is_reply: false,
-            again: Again::First,
+            again: Attempt::First,
             tag,
         })
     }

@@ -4,7 +4,10 @@
 //! the places of its flits become free, one in each cycle, and their credits go back to the router. So an interface that is busy holds
 //! up the packets behind.
 
-use crate::state::feed::{Again, Arrival, Ask, Drawn, Head, Left, Letter, Next, OneQueue, PacketFeed, Report, Tag};
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::event::HeadAtRouter;
+use crate::record::tag::Tag;
+use crate::state::feed::{Arrival, Ask, Left, Letter, Next, OneQueue, PacketFeed, Report};
 use crate::state::queues::Queues;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
@@ -124,7 +127,7 @@ impl<'a> Interfaces<'a> {
             flits: parcel.flits,
             class: self.first_class + parcel.part,
             is_reply: parcel.is_reply,
-            again: Again::First,
+            again: Attempt::First,
             tag: Tag::of_record(record),
         })
     }
@@ -154,7 +157,7 @@ impl PacketFeed for Interfaces<'_> {
         true
     }
 
-    fn head_came(&mut self, head: &Head) {
+    fn head_came(&mut self, head: &HeadAtRouter) {
         if head.class >= self.first_class && self.network.ejection_port(head.destination).0 == head.router {
             self.nodes.come(head.destination, head.now);
         }

@@ -5,11 +5,13 @@
 
 use crate::feeds::batch::Batch;
 use crate::feeds::calendar::Calendar;
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::marks::{NEVER, NONE};
 use crate::record::prefetch::prefetch_across;
-use crate::state::feed::{Again, Arrival, Ask, Backlog, Drain, Drawn, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed, Tag};
+use crate::record::tag::Tag;
+use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
-use crate::state::tile::{NEVER, NONE};
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Priority;
 use kasuri_model::scenario::{Joint, Scenario};
@@ -331,7 +333,7 @@ impl<'a> OpenTraffic<'a> {
             flits,
             class,
             is_reply: false,
-            again: Again::First,
+            again: Attempt::First,
             tag,
         })
     }
@@ -419,7 +421,7 @@ impl<'a> OpenTraffic<'a> {
             flits: reply.sizes.draw(stream),
             class,
             is_reply: true,
-            again: Again::First,
+            again: Attempt::First,
             tag: Tag { access: arrival.tag.access, ..Tag::default() },
         });
         queues.wake_own(terminal);

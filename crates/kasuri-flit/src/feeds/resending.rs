@@ -3,9 +3,9 @@
 //! They go before everything else that a terminal has to send, once they may. The feed underneath has drawn them once and does not hear of
 //! them again before they arrive.
 
-use crate::state::feed::{
-    Again, Arrival, Ask, Backlog, Drain, Drawn, Head, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report,
-};
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::event::HeadAtRouter;
+use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::engine::EngineError;
@@ -82,7 +82,7 @@ impl PacketFeed for Resending<'_> {
     }
 
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
-        if drawn.again == Again::First {
+        if drawn.again == Attempt::First {
             self.feed.began(drawn, terminal, now);
         }
     }
@@ -103,7 +103,7 @@ impl PacketFeed for Resending<'_> {
         self.feed.prefetch_tail_left(terminal);
     }
 
-    fn head_came(&mut self, head: &Head) {
+    fn head_came(&mut self, head: &HeadAtRouter) {
         self.feed.head_came(head);
     }
 
@@ -207,7 +207,8 @@ impl PacketFeed for Resending<'_> {
 
     fn drain(&mut self, drain: Drain) -> u64 {
         let is_waited_for = |drawn: &&Drawn| {
-            drawn.asked < drain.before && (drawn.asked >= drain.measured_from || drawn.again == Again::Lost { has_waited: true })
+            drawn.asked < drain.before
+                && (drawn.asked >= drain.measured_from || drawn.again == Attempt::Retransmission { has_waited: true })
         };
         let waited_for = self.pending().filter(is_waited_for).count() as u64;
         waited_for + self.feed.drain(drain)

@@ -5,12 +5,13 @@
 //! the table holds waits at the head of its queue; answers pass it, so that what the change waits for can end. When the change is
 //! written, what ranks of a workload and batches have not sent goes with their logical nodes.
 
-use crate::edge::class_queues::ClassQueues;
 use crate::feeds::accesses::Accesses;
 use crate::feeds::waiting::{Heads, Waiting};
-use crate::state::feed::{
-    Arrival, Ask, Backlog, Drain, Drawn, Head, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report, Tag,
-};
+use crate::record::drawn::Drawn;
+use crate::record::event::HeadAtRouter;
+use crate::record::tag::Tag;
+use crate::state::class_queues::ClassQueues;
+use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report};
 use crate::state::queues::Queues;
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
@@ -461,7 +462,7 @@ impl PacketFeed for Translated<'_> {
         true
     }
 
-    fn head_came(&mut self, head: &Head) {
+    fn head_came(&mut self, head: &HeadAtRouter) {
         self.users.passes(head.router, head.class);
         self.inner.head_came(head);
     }

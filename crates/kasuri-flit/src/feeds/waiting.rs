@@ -1,8 +1,9 @@
 //! Accesses of users that wait at the heads of terminals' queues, and that go after their logical nodes.
 
-use crate::state::feed::{Drawn, Moves, OneQueue};
+use crate::record::drawn::Drawn;
+use crate::record::marks::NONE;
+use crate::state::feed::{Moves, OneQueue};
 use crate::state::queues::Queues;
-use crate::state::tile::NONE;
 use kasuri_workload::translation::Written;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -5,17 +5,22 @@
 //! flits outside it are deadlocked for ever, however busy the rest of the network is. (Warnakulasuriya and Pinkston 1997 call
 //! the set of channels a knot.)
 
+use crate::record::marks::{DISCARDED, NONE};
+use crate::record::slots::InputSlot;
 use crate::record::team::Team;
 use crate::record::vc_mask::VcMask;
-use crate::run::clock::Run;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{InputSlot, NONE, RouterPlace, THROWN_AWAY, Tile};
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
+use crate::state::wiring::RouterPlace;
 use kasuri_model::engine::EngineError;
 use kasuri_model::router::Switching;
 use kasuri_network::id::ChannelId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
+
+/// Cycles between two looks for packets that wait for each other in a part of the network while the rest goes on.
+pub(crate) const PERIOD: u64 = 16_384;
 
 /// Buffers of a standstill that are described, at most.
 const NAMED: usize = 4;
@@ -33,7 +38,7 @@ struct Asked {
 struct Waiting(Vec<(u32, Asked)>);
 
 impl Waiting {
-    fn of<L: RouterLayout>(tile: &Tile<'_, L>) -> Self {
+    fn of<L: RouterState>(tile: &Tile<'_, L>) -> Self {
         let mut waiting = Vec::new();
         for port in 0..tile.parameters.first_terminal_port {
             let mut head = tile.wiring.links[port].request_head;
@@ -69,7 +74,7 @@ struct Blocked {
 
 impl Blocked {
     /// Looks at all buffers of a tile, given its number and, by tile, the slots of routers.
-    fn of<L: RouterLayout>(tile: &Tile<'_, L>, number: u32, router_slots: &[u32]) -> Self {
+    fn of<L: RouterState>(tile: &Tile<'_, L>, number: u32, router_slots: &[u32]) -> Self {
         let waiting = Waiting::of(tile);
         let mut rest = waiting.0.as_slice();
         let mut blocked = Self::default();
@@ -106,15 +111,53 @@ fn obstacles_at<'o>(obstacles: &'o [Place], places: &Range<u32>) -> &'o [Place] 
     &obstacles[places.start as usize..places.end as usize]
 }
 
-impl<L: RouterLayout> Run<'_, L> {
-    /// A cycle of (channel, virtual channel), each waiting for the next, or nothing.
-    pub(crate) fn find_deadlock(&mut self, team: &mut Team<'_>) -> Vec<(ChannelId, u16)> {
-        let stuck = self.find_stuck(team);
-        self.cycle_among(&stuck)
+/// Router buffers with flits that can never move again, by tile: each thread looks at its own tiles, again and again until no more
+/// buffers turn out to move.
+fn find_stuck<L: RouterState>(tiles: &mut [Tile<'_, L>], team: &mut Team<'_>) -> Vec<Blocked> {
+    let router_slots: Vec<u32> = tiles.iter().map(Tile::first_terminal_slot).collect();
+    let mut looked_at: Vec<(&mut Tile<'_, L>, Blocked)> = tiles.iter_mut().map(|tile| (tile, Blocked::default())).collect();
+    team.each(&mut looked_at, |number, (tile, blocked)| *blocked = Blocked::of(tile, number as u32, &router_slots));
+    let mut all: Vec<Blocked> = looked_at.into_iter().map(|(_, blocked)| blocked).collect();
+    let mut is_stuck: Vec<Vec<bool>> = router_slots.iter().map(|&slots| vec![false; slots as usize]).collect();
+    for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
+        blocked.buffers.iter().for_each(|(slot, _)| flags[*slot as usize] = true);
     }
+    loop {
+        team.each(&mut all, |_, blocked| blocked.find_moving(&is_stuck));
+        if all.iter().all(|blocked| blocked.moving.is_empty()) {
+            return all;
+        }
+        for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
+            blocked.moving.iter().for_each(|&slot| flags[slot as usize] = false);
+        }
+    }
+}
 
+/// The tiles of a run between two windows.
+struct Standing<'t, 'a, L: RouterState>(&'t [Tile<'a, L>]);
+
+impl<L: RouterState> Clone for Standing<'_, '_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L: RouterState> Copy for Standing<'_, '_, L> {}
+
+/// A cycle of (channel, virtual channel), each waiting for the next, or nothing.
+pub(crate) fn find_deadlock<L: RouterState>(tiles: &mut [Tile<'_, L>], team: &mut Team<'_>) -> Vec<(ChannelId, u16)> {
+    let stuck = find_stuck(tiles, team);
+    Standing(tiles).cycle_among(&stuck)
+}
+
+/// The packets that stay although none of them wait for each other: a few of them, where they are, and what they wait for.
+pub(crate) fn describe_standstill<L: RouterState>(tiles: &[Tile<'_, L>], cycle: u64, flits_inside: u64) -> EngineError {
+    Standing(tiles).describe(cycle, flits_inside)
+}
+
+impl<'t, 'a, L: RouterState> Standing<'t, 'a, L> {
     /// What stands still although no packets wait for each other: a few of the packets, where they are, and what they wait for.
-    pub(crate) fn standstill(&self) -> EngineError {
+    fn describe(self, cycle: u64, flits_inside: u64) -> EngineError {
         let mut all: Vec<Place> = self.places().filter(|&place| self.tile(place).layout.flits(place.1) > 0).collect();
         all.sort_by_key(|&place| self.in_network(place));
         let mut standing: Vec<String> = all.iter().take(NAMED).map(|&place| self.standing_in(place)).collect();
@@ -122,36 +165,36 @@ impl<L: RouterLayout> Run<'_, L> {
             standing.push(format!("and so on in {} more buffers", all.len() - NAMED));
         }
         if standing.is_empty() {
-            standing.push(format!("{} flits have left the routers and stay before their terminals", self.flits_inside()));
+            standing.push(format!("{} flits have left the routers and stay before their terminals", flits_inside));
         }
-        EngineError::Standstill { cycle: self.cycle, what: standing.join("; ") }
+        EngineError::Standstill { cycle, what: standing.join("; ") }
     }
 
-    fn tile(&self, place: Place) -> &Tile<'_, L> {
-        &self.tiles[place.0 as usize]
+    fn tile(self, place: Place) -> &'t Tile<'a, L> {
+        &self.0[place.0 as usize]
     }
 
     /// Where a slot is in the network, whatever the tiles: the router's number, and the slot's number within the router.
-    fn in_network(&self, place: Place) -> (u32, u32) {
+    fn in_network(self, place: Place) -> (u32, u32) {
         let wiring = &self.tile(place).wiring;
         let RouterPlace { router, first_port } = wiring.router_at(place.1 >> L::Mask::SHIFT);
         (router, place.1 - (first_port << L::Mask::SHIFT))
     }
 
     /// All slots of routers.
-    fn places(&self) -> impl Iterator<Item = Place> {
-        self.tiles.iter().zip(0..).flat_map(|(tile, number)| (0..tile.first_terminal_slot()).map(move |slot| (number, slot)))
+    fn places(self) -> impl Iterator<Item = Place> {
+        self.0.iter().zip(0..).flat_map(|(tile, number)| (0..tile.first_terminal_slot()).map(move |slot| (number, slot)))
     }
 
     /// What stands in a buffer, in words.
-    fn standing_in(&self, place: Place) -> String {
+    fn standing_in(self, place: Place) -> String {
         let (tile, slot) = (self.tile(place), place.1);
         let vc = |slot: u32| slot & (L::Mask::BITS - 1);
-        let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| self.scenario.network.channel_name(channel));
+        let name = |channel: Option<ChannelId>| channel.map_or_else(String::new, |channel| tile.scenario.network.channel_name(channel));
         let packet = &tile.packets[tile.front_packet(slot)];
         let output = tile.layout.held_output(slot);
         let wish = match Waiting::of(tile).0.iter().find(|(other, _)| *other == slot) {
-            _ if output == THROWN_AWAY => "is thrown away".to_owned(),
+            _ if output == DISCARDED => "is thrown away".to_owned(),
             _ if output != NONE => {
                 let channel = name(tile.channel_of_port(output >> L::Mask::SHIFT));
                 format!("holds virtual channel {} of {channel}, behind which there is room for {} flits", vc(output), tile.room(output))
@@ -167,29 +210,7 @@ impl<L: RouterLayout> Run<'_, L> {
         )
     }
 
-    /// Router buffers with flits that can never move again, by tile: each thread looks at its own tiles, again and again until no more
-    /// buffers turn out to move.
-    fn find_stuck(&mut self, team: &mut Team<'_>) -> Vec<Blocked> {
-        let router_slots: Vec<u32> = self.tiles.iter().map(Tile::first_terminal_slot).collect();
-        let mut looked_at: Vec<(&mut Tile<'_, L>, Blocked)> = self.tiles.iter_mut().map(|tile| (tile, Blocked::default())).collect();
-        team.each(&mut looked_at, |number, (tile, blocked)| *blocked = Blocked::of(tile, number as u32, &router_slots));
-        let mut all: Vec<Blocked> = looked_at.into_iter().map(|(_, blocked)| blocked).collect();
-        let mut is_stuck: Vec<Vec<bool>> = router_slots.iter().map(|&slots| vec![false; slots as usize]).collect();
-        for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
-            blocked.buffers.iter().for_each(|(slot, _)| flags[*slot as usize] = true);
-        }
-        loop {
-            team.each(&mut all, |_, blocked| blocked.find_moving(&is_stuck));
-            if all.iter().all(|blocked| blocked.moving.is_empty()) {
-                return all;
-            }
-            for (flags, blocked) in is_stuck.iter_mut().zip(&all) {
-                blocked.moving.iter().for_each(|&slot| flags[slot as usize] = false);
-            }
-        }
-    }
-
-    fn cycle_among(&self, stuck: &[Blocked]) -> Vec<(ChannelId, u16)> {
+    fn cycle_among(self, stuck: &[Blocked]) -> Vec<(ChannelId, u16)> {
         let places = stuck.iter().zip(0..).flat_map(|(blocked, tile)| blocked.buffers.iter().map(move |&(slot, _)| (tile, slot)));
         let Some(start) = places.min_by_key(|&place| self.in_network(place)) else { return Vec::new() };
         // Every stuck buffer waits for stuck buffers only: following the first one closes a cycle.
@@ -213,17 +234,20 @@ impl<L: RouterLayout> Run<'_, L> {
     }
 }
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// The buffer behind an output slot of this tile, of this number; `None` if it is a sink, which always drains.
     fn buffer_behind(&self, number: u32, output: u32, router_slots: &[u32]) -> Option<Place> {
-        let place = self.behind(number, self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1)));
+        let place = self
+            .in_flight
+            .border
+            .behind::<L>(number, self.wiring.links[output >> L::Mask::SHIFT].flit_link + (output & (L::Mask::BITS - 1)));
         (place.1 < router_slots[place.0 as usize]).then_some(place)
     }
 
     /// Does a buffer's front packet wait for others? Adds for whom: downstream buffers that must drain, and holders that must finish.
     fn is_blocked(&self, (number, slot): Place, asked: &[(u32, Asked)], router_slots: &[u32], obstacles: &mut Vec<Place>) -> bool {
         let output = self.layout.held_output(slot);
-        if output == THROWN_AWAY {
+        if output == DISCARDED {
             return false;
         }
         if output != NONE {

@@ -1,10 +1,10 @@
 //! The invariants that a `paranoid` run checks: flits and credits are conserved, lists agree with the state.
 
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::run::clock::Run;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{NONE, Tile};
+use crate::state::layout::RouterState;
+use crate::state::tile::Tile;
 use kasuri_model::engine::EngineError;
 
 /// By tile and slot: flits and credits that are on their way to it.
@@ -15,16 +15,16 @@ struct OnTheWay {
 
 impl OnTheWay {
     /// Counts them; what is to cross a border goes to the slot behind it.
-    fn of<L: RouterLayout>(tiles: &[Tile<'_, L>]) -> Self {
+    fn of<L: RouterState>(tiles: &[Tile<'_, L>]) -> Self {
         let none = || tiles.iter().map(|tile| vec![0u32; tile.wiring.links.len() << L::Mask::SHIFT]).collect();
         let mut all = Self { flits: none(), credits: none() };
         for (tile, number) in tiles.iter().zip(0..) {
             for slot in tile.in_flight.arrivals.waiting() {
-                let (to, slot) = tile.behind(number, slot);
+                let (to, slot) = tile.in_flight.border.behind::<L>(number, slot);
                 all.flits[to as usize][slot as usize] += 1;
             }
             for slot in tile.in_flight.credits.waiting() {
-                let (to, slot) = tile.upstream_of(number, slot);
+                let (to, slot) = tile.in_flight.border.upstream_of::<L>(number, slot);
                 all.credits[to as usize][slot as usize] += 1;
             }
             // A copy that has left is a credit that comes back.
@@ -36,17 +36,29 @@ impl OnTheWay {
     }
 }
 
-impl<L: RouterLayout> Run<'_, L> {
-    /// Checks conservation between two windows.
-    ///
-    /// # Errors
-    /// Which law is broken.
-    pub(crate) fn check_invariants(&self) -> Result<(), EngineError> {
+/// Checks conservation between two windows, of tiles with so many flits in buffers and on channels, and of packets that have not arrived.
+///
+/// # Errors
+/// Which law is broken.
+pub(crate) fn check<L: RouterState>(tiles: &[Tile<'_, L>], cycle: u64, flits_inside: u64, flits_in_flight: u64) -> Result<(), EngineError> {
+    Laws { tiles, cycle, flits_inside, flits_in_flight }.check()
+}
+
+/// What is checked.
+struct Laws<'t, 'a, L: RouterState> {
+    tiles: &'t [Tile<'a, L>],
+    cycle: u64,
+    flits_inside: u64,
+    flits_in_flight: u64,
+}
+
+impl<L: RouterState> Laws<'_, '_, L> {
+    fn check(&self) -> Result<(), EngineError> {
         let unbalanced = |what: String| EngineError::Unbalanced { cycle: self.cycle, what };
         if let Some(broken) = self.tiles.iter().find_map(|tile| tile.edge.feed().broken(self.cycle)) {
             return Err(unbalanced(broken));
         }
-        let moving = OnTheWay::of(&self.tiles);
+        let moving = OnTheWay::of(self.tiles);
         self.check_credits(&moving).map_err(unbalanced)?;
         self.check_flits(&moving).map_err(unbalanced)?;
         if let Some(wrong) = self.tiles.iter().find_map(|tile| tile.prediction.as_ref().and_then(|unit| unit.wrongs())) {
@@ -68,7 +80,7 @@ impl<L: RouterLayout> Run<'_, L> {
                 }
                 for vc in 0..tile.parameters.virtual_channels {
                     let slot = port << L::Mask::SHIFT | vc;
-                    let (to, downstream) = tile.behind(number, link + vc);
+                    let (to, downstream) = tile.in_flight.border.behind::<L>(number, link + vc);
                     let other = &self.tiles[to as usize];
                     let buffered = match downstream.checked_sub(other.first_terminal_slot()) {
                         Some(sink) => sunk[to as usize][sink as usize],
@@ -82,7 +94,7 @@ impl<L: RouterLayout> Run<'_, L> {
                     let total = held + credits + moving.flits[to as usize][downstream as usize] + buffered;
                     if total != u32::from(tile.parameters.buffer_flits) {
                         let name =
-                            tile.channel_of_port(port).map(|channel| self.scenario.network.channel_name(channel)).unwrap_or_default();
+                            tile.channel_of_port(port).map(|channel| tile.scenario.network.channel_name(channel)).unwrap_or_default();
                         let depth = tile.parameters.buffer_flits;
                         return Err(format!("{name}, virtual channel {vc}: credits and flits make {total}, the buffer holds {depth}"));
                     }
@@ -99,16 +111,16 @@ impl<L: RouterLayout> Run<'_, L> {
         let on_channels: u64 = moving.flits.iter().flatten().map(|&flits| u64::from(flits)).sum();
         let memories = self.tiles.iter().filter_map(|tile| tile.terminals.memories.as_ref());
         let waiting: u64 = memories.flat_map(|memories| memories.waiting()).map(|&flits| u64::from(flits)).sum();
-        let (found, inside) = (buffered + on_channels + waiting, self.flits_inside());
+        let (found, inside) = (buffered + on_channels + waiting, self.flits_inside);
         if found != inside {
             return Err(format!("{inside} flits entered and did not leave, {found} are found"));
         }
-        let (found, counted) = (self.tiles.iter().map(Tile::flits_of_packets).sum::<u64>(), self.flits_in_flight());
+        let (found, counted) = (self.tiles.iter().map(Tile::flits_of_packets).sum::<u64>(), self.flits_in_flight);
         if found == counted { Ok(()) } else { Err(format!("packets with {counted} flits are on their way, those found have {found}")) }
     }
 }
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Flits of the packets that have a number, without those that have arrived.
     fn flits_of_packets(&self) -> u64 {
         let all: u64 = self.packets.live().map(|(packet, _)| u64::from(packet.flits)).sum();

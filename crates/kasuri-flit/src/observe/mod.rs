@@ -1,4 +1,6 @@
-//! What watches a simulation and changes nothing in it: statistics, invariants, deadlock.
+//! What watches the tiles of a run: counters, invariants and the search for packets that wait for each other. Functions over tiles between two
+//! windows.
 
-mod deadlock;
-mod invariants;
+pub(crate) mod counters;
+pub(crate) mod deadlock;
+pub(crate) mod invariants;

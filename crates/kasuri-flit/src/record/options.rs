@@ -1,6 +1,5 @@
 //! The engine's own section of the experiment file, `[flit]`: how it computes, never what.
 
-use crate::support::LayoutName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -65,4 +64,30 @@ pub enum Simd {
     Portable,
     /// The vector layout wherever the scenario allows it, also where it is expected to be slower.
     Always,
+}
+
+/// How the state of the routers lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LayoutName {
+    /// One byte for each counter and 64 virtual channels in a vector register: canonical routers, on processors with AVX-512.
+    Avx512,
+    /// A record for each virtual channel: canonical routers, with predictors or without, and crosspoint routers.
+    Plain,
+    /// A router as a whole, step by step: every allocator, priorities, speed-ups, shared and output buffers.
+    Full,
+}
+
+impl LayoutName {
+    /// All, the fastest first.
+    pub const ALL: [Self; 3] = [Self::Avx512, Self::Plain, Self::Full];
+
+    /// The name in the experiment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Plain => "plain",
+            Self::Full => "full",
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Whether all tiles of a run on several threads have as much to do.
 
+use crate::fabric::cycle::RouterCycle;
 use crate::record::team::Team;
 use crate::run::clock::Run;
-use crate::state::layout::RouterLayout;
 use crate::state::tile::Tile;
 use crate::state::work::Work;
 use kasuri_model::engine::{Controller, EngineError};
@@ -19,7 +19,7 @@ const PARTS_OF_LOOK: u64 = 8;
 /// The work of each router is counted if the tile with most flits has at least so many times the mean.
 const UNEVEN: f64 = 1.1;
 
-impl<'a, L: RouterLayout> Run<'a, L> {
+impl<'a, L: RouterCycle> Run<'a, L> {
     /// Runs the first cycles; [`Self::run`] goes on from there. If a tile has much more to do than others, returns the work of each router
     /// and terminal in these cycles. The caller may then cut tiles by it and begin with another run: the controller has heard of nothing.
     ///

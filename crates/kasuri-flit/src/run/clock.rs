@@ -1,44 +1,28 @@
 //! The run: windows of cycles, skips over idle time, intervals and phases.
 
-use crate::fabric::features::failures::Changes;
+use crate::fabric::cycle::RouterCycle;
 use crate::feeds::dispatcher::Dispatcher;
-use crate::record::options::FlitOptions;
+use crate::observe::counters::OCCUPANCY_PERIOD;
+use crate::observe::{deadlock, invariants};
+use crate::record::marks::NEVER;
 use crate::record::team::Team;
-use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::run::intervals::Ends;
-use crate::run::layouts as select;
 use crate::state::compiled::Compiled;
+use crate::state::failures::Changes;
 use crate::state::feed::Report;
-use crate::state::layout::RouterLayout;
-use crate::state::prediction;
+use crate::state::interval_parts::Ends;
 use crate::state::share::Partition;
-use crate::state::tile::{NEVER, Packet, Tile};
-use crate::{endpoint, facts, support};
-use kasuri_model::engine::{
-    Command, Controller, Engine, EngineError, Feature, Interval, Losses, Method, Outcome, Phase, Prediction, Prepared, Status,
-};
+use crate::state::tile::Tile;
+use crate::{facts, feeds};
+use kasuri_model::engine::{Command, Controller, EngineError, Interval, Losses, Outcome, Phase, Prediction, Status};
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::Architecture;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{ChannelId, RouterId, TerminalId};
+use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
-use schemars::{Schema, schema_for};
-use std::borrow::Cow;
-use std::ops::Range;
-
-/// Cycles between two samples of buffer occupancy.
-const OCCUPANCY_PERIOD: u64 = 256;
-
-/// Cycles between two looks for packets that wait for each other in a part of the network while the rest goes on.
-pub(crate) const DEADLOCK_PERIOD: u64 = 16_384;
 
 /// Cycles between two checks of the invariants in a `paranoid` run.
 const INVARIANTS_PERIOD: u64 = 61;
-
-/// Cycles after which the ports' short counters are collected in any case: a flit a cycle fits into 32 bits for longer.
-const MOST_CYCLES_UNCOLLECTED: u64 = 1 << 30;
 
 /// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
 const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
@@ -58,70 +42,8 @@ pub(crate) enum Halt {
     Standstill,
 }
 
-/// The cycle-accurate engine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlitEngine;
-
-impl Engine for FlitEngine {
-    fn name(&self) -> &'static str {
-        "flit"
-    }
-
-    fn summary(&self) -> &'static str {
-        "flits and credits in routers with virtual channels, cycle by cycle"
-    }
-
-    fn section(&self) -> fn() -> Schema {
-        || schema_for!(FlitOptions)
-    }
-
-    fn method(&self) -> Method {
-        Method::Cycles
-    }
-
-    fn features(&self) -> Vec<Feature> {
-        support::features()
-    }
-
-    fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>> {
-        let mut refusals = support::refused(scenario);
-        let options = options(scenario).map_err(|refusal| refusals.push(refusal)).unwrap_or_default();
-        let alone = endpoint::alone(scenario, options).map_err(|refusal| refusals.push(refusal)).ok().flatten();
-        if let Some(alone) = alone.filter(|_| refusals.is_empty()) {
-            return Ok(Box::new(alone));
-        }
-        on_routers(scenario, options, refusals)
-    }
-}
-
-/// Gets a scenario ready whose packets go through routers with virtual channels, unless there are refusals.
-pub(crate) fn on_routers(
-    scenario: &Scenario,
-    options: FlitOptions,
-    mut refusals: Vec<Refusal>,
-) -> Result<Box<dyn Prepared + '_>, Vec<Refusal>> {
-    let mut scenario = Cow::Borrowed(scenario);
-    if scenario.router.architecture != Architecture::InputQueued {
-        refusals.extend(select::refused_queues(&scenario));
-        if refusals.is_empty() {
-            scenario = Cow::Owned(select::with_queues_for_outputs(&scenario));
-        }
-    }
-    let layout = support::choose(&scenario, &options).map_err(|more| refusals.extend(more));
-    refusals.extend(prediction::refusals(&scenario));
-    match layout {
-        Ok(layout) if refusals.is_empty() => select::on_layout(scenario, layout, options).map_err(|refusal| vec![refusal]),
-        _ => Err(refusals),
-    }
-}
-
-/// What `[flit]` says.
-fn options(scenario: &Scenario) -> Result<FlitOptions, Refusal> {
-    scenario.engine_options.clone().try_into().map_err(|error: toml::de::Error| Refusal::new("flit", error.message()))
-}
-
 /// A run: the tiles of a network, and the clock. Many fields, because it is the whole state of what the tiles have in common.
-pub(crate) struct Run<'a, L: RouterLayout> {
+pub(crate) struct Run<'a, L: RouterCycle> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) tiles: Vec<Tile<'a, L>>,
     partition: Partition,
@@ -147,7 +69,7 @@ pub(crate) struct Run<'a, L: RouterLayout> {
     pub(crate) begun: Option<(u64, u64)>,
 }
 
-impl<'a, L: RouterLayout> Run<'a, L> {
+impl<'a, L: RouterCycle> Run<'a, L> {
     /// Makes the tiles of a scenario.
     ///
     /// # Errors
@@ -155,7 +77,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled, team: &mut Team<'_>) -> Result<Self, Refusal> {
         // Each thread makes its tiles itself, so that their memory lies near it.
         let mut tiles: Vec<Option<Result<Tile<'a, L>, Refusal>>> = (0..compiled.tiles.len()).map(|_| None).collect();
-        team.each(&mut tiles, |number, tile| *tile = Some(Tile::new(scenario, compiled, number)));
+        team.each(&mut tiles, |number, tile| *tile = Some(Tile::new(scenario, compiled, number, feeds::feed_of)));
         let tiles = tiles.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
         let (partition, dispatcher) = (compiled.partition.clone(), Dispatcher::new(scenario));
         let sinks = i64::from(scenario.network.terminal_count()) * i64::from(scenario.router.virtual_channels);
@@ -194,11 +116,13 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             let halt = self.advance(end, controller, team)?;
             let begin = self.tell_ends(begin, controller);
             let interval = self.close_interval(begin, controller.weighs_ages(), team);
-            let looks = halt == Halt::Standstill || self.cycle / DEADLOCK_PERIOD != begin / DEADLOCK_PERIOD;
+            let looks = halt == Halt::Standstill || self.cycle / deadlock::PERIOD != begin / deadlock::PERIOD;
             let status = if looks { self.deadlock_status(team) } else { None };
             let command = match status {
                 Some(status) => Command::End(status),
-                None if halt == Halt::Standstill => return Err(self.standstill()),
+                None if halt == Halt::Standstill => {
+                    return Err(deadlock::describe_standstill(&self.tiles, self.cycle, self.flits_inside()));
+                }
                 None => controller.interval_ended(&interval),
             };
             endings_at_once = if self.cycle > begin { 0 } else { endings_at_once + 1 };
@@ -239,7 +163,10 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             }
             let before = self.cycle;
             while let Some(change) = self.changes.due(self.cycle) {
-                self.tiles.iter_mut().for_each(|tile| tile.change(change));
+                self.tiles.iter_mut().for_each(|tile| {
+                    tile.change(change);
+                    tile.hand_on_events();
+                });
             }
             if !self.advance_once(end.min(self.changes.next()), team)? {
                 return Ok(Halt::Standstill);
@@ -287,7 +214,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
         self.exchange_mail();
         if self.scenario.paranoid && self.cycle % INVARIANTS_PERIOD < length {
             self.tiles.iter_mut().for_each(Tile::take_mail);
-            self.check_invariants()?;
+            invariants::check(&self.tiles, self.cycle, self.flits_inside(), self.flits_in_flight())?;
         }
         Ok(true)
     }
@@ -463,7 +390,7 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     fn deadlock_status(&mut self, team: &mut Team<'_>) -> Option<Status> {
-        (!self.find_deadlock(team).is_empty()).then_some(Status::Deadlock)
+        (!deadlock::find_deadlock(&mut self.tiles, team).is_empty()).then_some(Status::Deadlock)
     }
 
     /// Looks once more for a deadlock: a part of the network may have come to a standstill since the last look, and what the
@@ -475,7 +402,8 @@ impl<'a, L: RouterLayout> Run<'a, L> {
     }
 
     fn outcome(mut self, status: Status, team: &mut Team<'_>) -> Outcome {
-        let deadlock: Vec<(ChannelId, u16)> = if status == Status::Deadlock { self.find_deadlock(team) } else { Vec::new() };
+        let deadlock: Vec<(ChannelId, u16)> =
+            if status == Status::Deadlock { deadlock::find_deadlock(&mut self.tiles, team) } else { Vec::new() };
         team.each(&mut self.tiles, |_, tile| tile.collect_counters());
         let completed = self.is_done();
         let (mut report, mut completion_cycles) = (Report { now: self.cycle, completed, ..Report::default() }, Vec::new());
@@ -538,213 +466,5 @@ impl<'a, L: RouterLayout> Run<'a, L> {
             all.absorb(&other);
             all
         })
-    }
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
-    /// Lets the feed answer to what has happened.
-    #[inline(always)]
-    fn proceed(&mut self) {
-        self.edge.proceed(self.cycle);
-        for slot in self.edge.queues.freed.drain(..) {
-            Self::free_place(&self.terminals.ejection[slot], &mut self.in_flight.credits, self.cycle);
-        }
-    }
-
-    /// Nothing is on its way and nobody can act before a new packet is created.
-    #[inline(always)]
-    fn is_idle(&self) -> bool {
-        // What is most often not idle first.
-        self.blocks.are_idle()
-            && (0..self.parameters.router_blocks).all(|block| self.layout.is_idle(block))
-            && self.in_flight.arrivals.is_empty()
-            && self.in_flight.credits.is_empty()
-            && self.terminals.is_idle()
-            && self.edge.is_idle()
-            && self.in_flight.border.has_no_mail()
-            && self.has_no_copies()
-    }
-
-    /// Takes the mail, runs a window and puts what arrives in other tiles in these cycles into the mail.
-    fn run_window(&mut self, length: u64, mail: Range<u64>, ends: &Ends) {
-        self.take_mail();
-        self.advance_window(length, ends);
-        self.put_mail(mail);
-    }
-
-    /// Runs a window, compiled for the processor at hand: shifts by a variable amount cost two to three instructions less with
-    /// BMI2. Both texts are the same, and so are their results.
-    #[inline(always)]
-    fn advance_window(&mut self, length: u64, ends: &Ends) {
-        #[cfg(target_arch = "x86_64")]
-        if self.parameters.modern {
-            // SAFETY: `modern` says that the processor has these features.
-            return unsafe { self.advance_window_modern(length, ends) };
-        }
-        self.advance_window_portably(length, ends);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "bmi1,bmi2,popcnt,lzcnt,avx2")]
-    fn advance_window_modern(&mut self, length: u64, ends: &Ends) {
-        self.advance_window_portably(length, ends);
-    }
-
-    /// Terminals first, then block after block. What one posts for another arrives after the window.
-    #[inline(always)]
-    fn advance_window_portably(&mut self, length: u64, ends: &Ends) {
-        let first = self.cycle;
-        let end = self.begin_window_with_ends(ends, length);
-        if self.terminals.memories.is_some() {
-            // Windows of one cycle.
-            self.begin_block_with_ends(ends, end);
-            self.shared_memory_cycle(first);
-            self.note_end(ends, first + 1);
-            self.end_block_with_ends(end);
-        }
-        for block in 0..self.blocks_of_terminals() {
-            if self.parameters.is_far {
-                self.edge.feed().prefetch_block(block);
-            }
-            self.begin_block_with_ends(ends, end);
-            for now in first..first + length {
-                self.terminal_cycle(block, now);
-                self.note_end(ends, now + 1);
-            }
-            self.end_block_with_ends(end);
-        }
-        for block in 0..self.parameters.router_blocks {
-            if self.parameters.is_far {
-                L::prefetch_block(self, block, length);
-            }
-            for now in first..first + length {
-                L::router_cycle(self, block, now);
-            }
-        }
-        self.decide_on_departure();
-        if first / OCCUPANCY_PERIOD != (first + length) / OCCUPANCY_PERIOD {
-            self.sample_occupancy();
-        }
-        self.cycle = first + length;
-    }
-
-    /// Blocks of terminals that go through a window one after the other: none where hosts share memories.
-    #[inline(always)]
-    fn blocks_of_terminals(&self) -> u32 {
-        if self.terminals.memories.is_some() { 0 } else { self.parameters.blocks - self.parameters.router_blocks }
-    }
-
-    fn sample_occupancy(&mut self) {
-        if !self.statistics.counting.rates {
-            return;
-        }
-        let network = &self.scenario.network;
-        let routers = self.parameters.share.routers.iter();
-        for (&router, occupancy) in routers.zip(&mut self.statistics.occupancy.flits) {
-            let base = self.wiring.first_port(router);
-            let ports = network.port_count(RouterId(router));
-            let slots = base << L::Mask::SHIFT..(base + ports) << L::Mask::SHIFT;
-            *occupancy += slots.map(|slot| u64::from(self.layout.flits(slot))).sum::<u64>();
-        }
-        self.statistics.occupancy.samples += 1;
-    }
-
-    /// Time that is skipped because nothing is inside counts as samples of empty buffers.
-    fn sample_idle(&mut self, from: u64, to: u64) {
-        if self.statistics.counting.rates {
-            self.statistics.occupancy.samples += to / OCCUPANCY_PERIOD - from / OCCUPANCY_PERIOD;
-        }
-    }
-
-    /// The tile's part of the counts of an interval that ends now, with the ages of its packets or without.
-    fn close_interval(&mut self, ages: bool) -> Interval {
-        let now = self.cycle;
-        self.take_mail();
-        if now - self.wiring.collected_in >= MOST_CYCLES_UNCOLLECTED {
-            self.collect_counters();
-        }
-        if let Some(unit) = &mut self.prediction {
-            unit.settle(now);
-        }
-        let mut interval = std::mem::take(&mut self.statistics.interval);
-        self.statistics.interval.counted = interval.counted;
-        self.statistics.counted_accepted += interval.accepted_flits * u64::from(self.statistics.counting.rates);
-        interval.counted_accepted_flits = self.statistics.counted_accepted;
-        interval.in_flight_age = if ages { self.in_flight_age() } else { 0 };
-        interval.backlog_cycles = self.edge.feed().backlog(now).cycles(now);
-        interval
-    }
-
-    /// The ages of the packets in flight, each as often as it has flits that have not arrived.
-    fn in_flight_age(&self) -> u64 {
-        let age = |packet: &Packet| self.cycle - packet.created.min(self.cycle);
-        let all: u64 = self.packets.live().map(|(packet, _)| u64::from(packet.flits) * age(packet)).sum();
-        let sinks = self.terminals.ejection.iter().filter(|sink| sink.left > 0);
-        let arrived: u64 = sinks.map(|sink| u64::from(sink.index) * age(&self.packets[sink.packet])).sum();
-        all - arrived
-    }
-
-    /// Moves the ports' short counters into the channels' and terminals' long ones: before a phase begins that counts otherwise, and at the
-    /// end.
-    fn collect_counters(&mut self) {
-        self.wiring.collected_in = self.cycle;
-        self.settle_sent();
-        for port in 0..self.statistics.sent.len() as u32 {
-            let mut sent = std::mem::take(&mut self.wiring.links[port].sent);
-            if (port as usize) < self.wiring.before_channel.len() {
-                // What has crossed the switch and stands before the channel is not sent yet.
-                let period = if self.parameters.periodic { self.wiring.period[port] } else { 1 };
-                let waiting = self.layout.before_channel(port, self.cycle, period);
-                let before = std::mem::replace(&mut self.wiring.before_channel[port], waiting);
-                sent = (sent + before).saturating_sub(waiting);
-            }
-            if self.statistics.counting.rates {
-                self.statistics.sent[port] += u64::from(sent);
-            }
-        }
-    }
-
-    /// Puts what each port has sent on the channel that leaves by it.
-    pub(crate) fn put_on_channels(&self, sent_by_port: impl Iterator<Item = u64>, flits_of_channel: &mut [u64]) {
-        for (port, sent) in (0..).zip(sent_by_port).filter(|(_, sent)| *sent > 0) {
-            let channel = self.channel_of_port(port).expect("only connected ports send");
-            flits_of_channel[channel.index()] = sent;
-        }
-    }
-
-    /// The ports' short counters hold all flits that have been sent, also of packets that are still passing.
-    pub(crate) fn settle_sent(&mut self) {
-        self.settle_terminals();
-        self.layout.collect_sent(&mut self.wiring.links);
-    }
-
-    fn clear(&mut self, phase: Phase) {
-        self.collect_counters();
-        self.statistics.clear(phase, self.cycle);
-        if let Some(unit) = &mut self.prediction {
-            unit.clear(&self.scenario.network);
-        }
-        self.edge.feed_mut().clear();
-        self.recount_arriving_packets();
-    }
-
-    /// A new phase decides anew whether it counts the packets that are arriving, and those that pass routers on predictions.
-    fn recount_arriving_packets(&mut self) {
-        self.recount_predicted_packets();
-        for sink in self.terminals.ejection.iter_mut().filter(|sink| sink.left > 0) {
-            sink.counted = self.packets.is_counted(&self.statistics.counting, sink.packet);
-        }
-    }
-
-    fn drain(&mut self, phase: Phase) {
-        self.collect_counters();
-        self.statistics.counting.drain(phase, self.cycle);
-        self.recount_arriving_packets();
-        let measured_from = self.statistics.counting.measured_from;
-        // Whatever is drawn from now on counts, if it was created before.
-        let from = if self.packets.origins.measures_waiting { 0 } else { measured_from };
-        let answers = self.edge.drain(from, measured_from, self.cycle, phase == Phase::Emptying);
-        let live = self.packets.live().filter(|&(_, packet)| self.packets.is_waited_for(&self.statistics.counting, packet)).count();
-        self.statistics.balance.draining_live = answers as i64 + live as i64;
     }
 }

@@ -3,82 +3,18 @@
 //! Where the controller is sure to let the run go on, no window need end with an interval. What is counted is cut at its end all the same:
 //! each block of terminals, which goes through a window by itself, notes there what it has counted since the end before.
 
-use crate::run::clock::{DEADLOCK_PERIOD, Run};
+use crate::fabric::cycle::RouterCycle;
+use crate::observe::deadlock;
+use crate::run::clock::Run;
 use crate::state::feed::Backlog;
-use crate::state::layout::RouterLayout;
+use crate::state::interval_parts::Ends;
+use crate::state::interval_parts::Part;
+use crate::state::interval_parts::Parts;
+use crate::state::layout::RouterState;
 use crate::state::tile::Tile;
 use kasuri_model::engine::{Command, Controller, Interval, Phase};
 
-/// The ends of intervals at which the run goes on in any case: one after the other at equal distance, up to a last one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ends {
-    next: u64,
-    last: u64,
-    distance: u64,
-}
-
-impl Ends {
-    /// So many intervals of a length that begin with a cycle; the end of the last of them is left out.
-    fn between(begin: u64, length: u64, intervals: u64) -> Self {
-        Self { next: begin + length, last: begin + (intervals - 1) * length, distance: length }
-    }
-
-    /// The first end after a cycle, or the limit if that comes first.
-    pub(crate) fn after(&self, cycle: u64, limit: u64) -> u64 {
-        if self.last <= cycle {
-            return limit;
-        }
-        let passed = if self.next <= cycle { (cycle - self.next) / self.distance + 1 } else { 0 };
-        (self.next + passed * self.distance).min(limit)
-    }
-
-    /// Ends after a cycle and not after another.
-    #[inline(always)]
-    fn count(&self, from: u64, until: u64) -> usize {
-        if self.last <= from {
-            return 0;
-        }
-        let until = until.min(self.last);
-        let up_to = |cycle: u64| if cycle < self.next { 0 } else { (cycle - self.next) / self.distance + 1 };
-        up_to(until).saturating_sub(up_to(from)) as usize
-    }
-}
-
-/// What has been counted between two ends of intervals.
-#[derive(Clone, Debug, Default)]
-struct Part {
-    /// Packets and flits.
-    counts: Interval,
-    /// By how much what waits and what is in flight has changed.
-    flits_in_flight: i64,
-    backlog: Backlog,
-}
-
-impl Part {
-    fn absorb(&mut self, other: &Self) {
-        self.counts.absorb(&other.counts);
-        self.flits_in_flight += other.flits_in_flight;
-        self.backlog.absorb(other.backlog);
-    }
-}
-
-/// The parts of a tile since its controller was last told of an interval.
-#[derive(Debug, Default)]
-pub(crate) struct Parts {
-    ended: Vec<Part>,
-    /// The sum of those that the controller has been told of, and of what was before them.
-    told: Part,
-    /// What came after the last end, of blocks that have gone through their window.
-    rest: Part,
-    /// What was in flight and waited when that was last noted.
-    flits_in_flight: i64,
-    backlog: Backlog,
-    /// The end that the block at hand comes to next: its cycle and its number.
-    next: u64,
-    number: usize,
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Begins a run of intervals that end within windows.
     fn begin_parts(&mut self) {
         let (flits_in_flight, backlog) = (self.statistics.balance.flits_in_flight, self.edge.feed().backlog(self.cycle));
@@ -169,7 +105,7 @@ impl<L: RouterLayout> Tile<'_, L> {
     }
 }
 
-impl<L: RouterLayout> Run<'_, L> {
+impl<L: RouterCycle> Run<'_, L> {
     /// Begins an interval of this length, or several of them if the controller need not be told of all but the last at once. Returns how
     /// many.
     pub(crate) fn begin_intervals(&mut self, length: u64, controller: &dyn Controller) -> u64 {
@@ -185,7 +121,7 @@ impl<L: RouterLayout> Run<'_, L> {
 
     /// Ends of intervals of this length after the present cycle at which nobody looks for deadlocks, and the run does not end.
     fn ends_without_looks(&self, length: u64) -> u64 {
-        let look = (self.cycle / DEADLOCK_PERIOD + 1) * DEADLOCK_PERIOD;
+        let look = (self.cycle / deadlock::PERIOD + 1) * deadlock::PERIOD;
         (look.min(self.scenario.max_cycles).saturating_sub(self.cycle + 1)) / length
     }
 

@@ -1,21 +1,23 @@
 //! A scenario on the layout that the table (`support.rs`) has chosen for it, compiled for its number of virtual channels.
 
+use crate::fabric::cycle::RouterCycle;
 use crate::fabric::layouts::avx512::Avx512;
 use crate::fabric::layouts::full::Full;
 use crate::fabric::layouts::plain::Plain;
 use crate::facts::widest_router;
-use crate::record::options::FlitOptions;
+use crate::record::options::{FlitOptions, LayoutName};
 use crate::record::team::with_team;
 use crate::record::vc_mask::{VcMask, Wide, Word};
 use crate::run::clock::Run;
 use crate::state::addresses::Addresses;
 use crate::state::compiled::Compiled;
-use crate::state::layout::RouterLayout;
+use crate::state::prediction;
 use crate::state::tile::Tile;
-use crate::support::LayoutName;
+use crate::support;
 #[cfg(target_arch = "x86_64")]
 use kasuri_model::engine::{Controller, EngineError, Outcome, Prepared, Threads};
 use kasuri_model::refusal::Refusal;
+use kasuri_model::router::Architecture;
 use kasuri_model::router::MAX_VIRTUAL_CHANNELS;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::extents::Extents;
@@ -62,7 +64,7 @@ const SLOTS_OF_THREAD: u64 = 1 << 14;
 /// The routers in their full layout take about so many times as long: 8x8 meshes and tori with the wavefront allocator against iSLIP.
 const SLOWNESS_OF_FULL: f64 = 4.5;
 
-impl<L: RouterLayout> Prepared for Ready<'_, L> {
+impl<L: RouterCycle> Prepared for Ready<'_, L> {
     fn memory_bytes(&self, _extents: &mut Extents) -> u64 {
         Tile::<L>::bytes(&self.scenario, &self.compiled)
     }
@@ -104,7 +106,7 @@ impl<L: RouterLayout> Prepared for Ready<'_, L> {
 
 type IfReady<'s> = Result<Box<dyn Prepared + 's>, Refusal>;
 
-fn ready<'s, L: RouterLayout + 'static>(scenario: Cow<'s, Scenario>, options: FlitOptions) -> IfReady<'s> {
+fn ready<'s, L: RouterCycle + 'static>(scenario: Cow<'s, Scenario>, options: FlitOptions) -> IfReady<'s> {
     let compiled = Compiled::of::<L>(&scenario, options.tiles.map_or(1, NonZeroU32::get))?;
     Ok(Box::new(Ready { scenario, compiled, options, threads: Threads::new(1), layout: PhantomData::<fn() -> L> }))
 }
@@ -141,6 +143,27 @@ pub(crate) fn on_layout(scenario: Cow<'_, Scenario>, layout: LayoutName, options
         #[cfg(not(test))]
         (_, 17..=64) => ready::<Plain<Word<u64, 6>>>(scenario, options),
         _ => ready::<Plain<Wide>>(scenario, options),
+    }
+}
+
+/// Gets a scenario ready whose packets go through routers with virtual channels, unless there are refusals.
+pub(crate) fn on_routers(
+    scenario: &Scenario,
+    options: FlitOptions,
+    mut refusals: Vec<Refusal>,
+) -> Result<Box<dyn Prepared + '_>, Vec<Refusal>> {
+    let mut scenario = Cow::Borrowed(scenario);
+    if scenario.router.architecture != Architecture::InputQueued {
+        refusals.extend(refused_queues(&scenario));
+        if refusals.is_empty() {
+            scenario = Cow::Owned(with_queues_for_outputs(&scenario));
+        }
+    }
+    let layout = support::choose(&scenario, &options).map_err(|more| refusals.extend(more));
+    refusals.extend(prediction::refusals(&scenario));
+    match layout {
+        Ok(layout) if refusals.is_empty() => on_layout(scenario, layout, options).map_err(|refusal| vec![refusal]),
+        _ => Err(refusals),
     }
 }
 

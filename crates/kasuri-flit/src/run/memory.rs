@@ -1,20 +1,24 @@
 //! What a simulation takes of memory, worked out before it is made.
 
-use crate::edge::terminals::Terminals;
 use crate::facts::{routers_on_paths, shortest_packet, tags_packets};
+use crate::feeds;
+use crate::record::links::Links;
+use crate::record::packet::Packet;
 use crate::record::rings::Rings;
+use crate::record::tag::Tag;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
 use crate::state::addresses::Addresses;
 use crate::state::border::Border;
 use crate::state::claims::Claims;
 use crate::state::compiled::Compiled;
-use crate::state::edge::Edge;
-use crate::state::feed::Tag;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
+use crate::state::queues::Queues;
 use crate::state::route_memo::RouteMemo;
 use crate::state::statistics::Statistics;
-use crate::state::tile::{Links, Packet, RouterPlace, Tile};
+use crate::state::terminals::Terminals;
+use crate::state::tile::Tile;
+use crate::state::wiring::RouterPlace;
 use kasuri_model::router::{BufferPolicy, Congestion};
 use kasuri_model::scenario::Scenario;
 
@@ -27,7 +31,7 @@ const ROUTER_CYCLES: f64 = 6.0;
 /// Bytes of the record of a message that is on its way.
 const MESSAGE_BYTES: f64 = 44.0;
 
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// Bytes of all columns, and of as many packets as are on their way at the load of the scenario.
     pub(crate) fn bytes(scenario: &Scenario, compiled: &Compiled) -> u64 {
         let columns: usize = (0..compiled.tiles.len()).map(|tile| Self::bytes_of_tile(scenario, compiled, tile)).sum();
@@ -64,7 +68,8 @@ impl<L: RouterLayout> Tile<'_, L> {
             + router_slots * (pointers + shared + if claims { Claims::SLOT_BYTES } else { 0 })
             + crate::state::prediction::bytes(&scenario.router, router_ports, router_slots)
             + Terminals::<L::Mask>::bytes(terminals as u32)
-            + Edge::bytes(scenario, terminals, addresses.block_shift - shift)
+            + Queues::bytes(terminals)
+            + feeds::bytes(scenario, terminals, addresses.block_shift - shift)
             + RouteMemo::bytes(&*scenario.routing, &scenario.network, routers, router_slots as u32)
             + Statistics::bytes(&scenario.network, &addresses.share, ports)
     }

@@ -4,4 +4,6 @@ pub(crate) mod balance;
 pub(crate) mod clock;
 pub(crate) mod intervals;
 pub(crate) mod layouts;
+pub(crate) mod mail;
 pub(crate) mod memory;
+pub(crate) mod window;

@@ -1,10 +1,10 @@
 //! Where the ports of a tile's routers and terminals lie in its address space.
 
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::crossings::Crossings;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::share::{Partition, Share};
-use crate::state::tile::NONE;
 use kasuri_model::refusal::Refusal;
 use kasuri_network::id::RouterId;
 use kasuri_network::network::{Endpoint, Network};
@@ -34,7 +34,7 @@ impl Addresses {
     ///
     /// # Errors
     /// They are more than 32-bit numbers name.
-    pub(crate) fn of_tiles<L: RouterLayout>(network: &Network, partition: &Partition) -> Result<(Vec<Self>, Vec<Arc<Crossings>>), Refusal> {
+    pub(crate) fn of_tiles<L: RouterState>(network: &Network, partition: &Partition) -> Result<(Vec<Self>, Vec<Arc<Crossings>>), Refusal> {
         let mut tiles =
             partition.shares.iter().map(|share| Self::inner::<L>(network, share, &partition.own_number)).collect::<Result<Vec<_>, _>>()?;
         let crossings = Crossings::of_tiles(network, partition, &tiles);
@@ -45,7 +45,7 @@ impl Addresses {
     }
 
     /// Gives every router a range of port addresses within one block, then the terminals, starting at a block of their own.
-    fn inner<L: RouterLayout>(network: &Network, share: &Share, own_number: &Arc<[u32]>) -> Result<Self, Refusal> {
+    fn inner<L: RouterState>(network: &Network, share: &Share, own_number: &Arc<[u32]>) -> Result<Self, Refusal> {
         let shift = L::Mask::SHIFT;
         let widest = (0..network.router_count()).map(|router| network.port_count(RouterId(router))).max().unwrap_or(0);
         let reserved =
@@ -81,7 +81,7 @@ impl Addresses {
     }
 
     /// Gives the channels at the border of this tile, which has this number, their addresses, starting at a block of their own.
-    fn place_border<L: RouterLayout>(&mut self, number: u32, crossings: &[Arc<Crossings>]) -> Result<(), Refusal> {
+    fn place_border<L: RouterState>(&mut self, number: u32, crossings: &[Arc<Crossings>]) -> Result<(), Refusal> {
         let sections = |is_own: &dyn Fn(&Crossings) -> bool| -> u64 {
             crossings.iter().filter(|crossing| is_own(crossing)).map(|crossing| u64::from(crossing.ports_of_section::<L>())).sum()
         };
@@ -109,7 +109,7 @@ impl Addresses {
     }
 }
 
-fn check<L: RouterLayout>(ports: u64) -> Result<(), Refusal> {
+fn check<L: RouterState>(ports: u64) -> Result<(), Refusal> {
     let shift = L::Mask::SHIFT;
     if ports << shift < u64::from(NONE) {
         return Ok(());

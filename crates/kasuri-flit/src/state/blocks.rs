@@ -1,8 +1,7 @@
 //! The lists of the blocks of routers: what each has to do without a new event.
 
-use crate::record::list::List;
-use crate::state::compiled::Parameters;
-use crate::state::tile::put_back;
+use crate::record::list::{List, put_back};
+use crate::state::parameters::Parameters;
 
 /// The lists of the block of routers that is being advanced. They keep their memory from cycle to cycle and from block to block.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Bubble flow control: a packet that enters a ring of a torus leaves room behind it for another, so that no ring fills up.
 
-use crate::state::tile::NONE;
+use crate::record::marks::NONE;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, RouterId};
 use kasuri_network::memory::Column;

@@ -6,7 +6,7 @@
 //!
 //! Touches routing (a head claims its output) and virtual-channel allocation (it gives the claim up with the virtual channel that it gets).
 
-use crate::state::tile::NONE;
+use crate::record::marks::NONE;
 use kasuri_network::memory::Column;
 
 /// A head that waits for a virtual channel.

@@ -1,8 +1,8 @@
 //! What is worked out of a scenario before anything is made.
 
-use crate::fabric::layouts::full::FullParameters;
 use crate::facts;
 use crate::record::clock::Clock;
+use crate::record::options::LayoutName;
 use crate::record::rings::Rings;
 use crate::record::shared_buffers::flits_of_port;
 use crate::record::vc_mask::VcMask;
@@ -10,13 +10,14 @@ use crate::record::wheel::Wheel;
 use crate::state::addresses::Addresses;
 use crate::state::crossings::Crossings;
 use crate::state::delays::Delays;
-use crate::state::layout::RouterLayout;
+use crate::state::full_parameters::FullParameters;
+use crate::state::layout::RouterState;
 use crate::state::output_shares::Granted;
-use crate::state::share::{Partition, Share};
+use crate::state::parameters::Parameters;
+use crate::state::share::Partition;
 use crate::state::work::Work;
-use crate::support::LayoutName;
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{AllocatorParameters, Architecture, Bidding, Switching, Turns, VcRelease};
+use kasuri_model::router::{Architecture, Bidding, Turns};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::TerminalId;
 use std::sync::Arc;
@@ -32,68 +33,6 @@ const MAX_WINDOW: u32 = 32;
 
 /// A network is cut anew if the tile that has most has at most this part of its work then.
 const WORTH_CUTTING: f64 = 0.9;
-
-/// What the cycle needs to know of the router, worked out once. Many fields, because nothing changes them and every step reads some.
-#[derive(Clone, Debug)]
-pub(crate) struct Parameters {
-    pub(crate) virtual_channels: u32,
-    pub(crate) block_shift: u32,
-    pub(crate) buffer_flits: u16,
-    pub(crate) route_cycles: u32,
-    pub(crate) traversal_cycles: u32,
-    /// The steps of the routers.
-    pub(crate) clock: Clock,
-    pub(crate) bidding: Bidding,
-    pub(crate) switching: Switching,
-    pub(crate) release: VcRelease,
-    /// Have the routers a queue for each output, so that packets enter by that of their first one?
-    pub(crate) restricts_entry: bool,
-    /// Does a packet that has found no virtual channel draw others in the next cycle?
-    pub(crate) redraws_entry: bool,
-    /// Takes each output from its queues, whatever other outputs take from the same input?
-    pub(crate) crosspoint: bool,
-    /// Does any channel need more than one cycle for a flit, so that it is kept how long each is busy?
-    pub(crate) periodic: bool,
-    /// Cycles for which a packet keeps each channel busy beyond its flits: those of its hint bits.
-    pub(crate) hint_cycles: u32,
-    /// Is the state larger than the near caches, so that loops fetch what they will need?
-    pub(crate) fetches: bool,
-    /// Is it so large that even what is used in the same window must be fetched?
-    pub(crate) is_far: bool,
-    /// Does the processor have the features of `advance_window_modern`?
-    pub(crate) modern: bool,
-    pub(crate) vc_allocator: AllocatorParameters,
-    pub(crate) switch_allocator: AllocatorParameters,
-    /// Are all packets of one flit, and the routers such that the cycle for them serves?
-    pub(crate) one_flit: bool,
-    /// Do packets, all of one flit, enter as soon as they have a virtual channel?
-    pub(crate) enters_at_once: bool,
-    /// What routers in the full layout need besides.
-    pub(crate) full: Option<FullParameters>,
-    /// What users are granted of the switches' outputs, if these are divided.
-    pub(crate) granted: Option<Granted>,
-    /// Cycles that a block or a tile runs without looking at the others.
-    pub(crate) window: u32,
-    /// The tile's routers and terminals.
-    pub(crate) share: Share,
-    pub(crate) first_terminal_port: u32,
-    pub(crate) router_blocks: u32,
-    pub(crate) blocks: u32,
-}
-
-impl Parameters {
-    /// Cycles for which a packet keeps a channel busy after one of its flits, beyond that flit's own time. The hint bits in front of a packet
-    /// are counted behind its tail: so long the channel carries nothing else, wherever they stand.
-    #[inline(always)]
-    pub(crate) fn cycles_after(&self, is_tail: bool) -> u64 {
-        if is_tail { u64::from(self.hint_cycles) } else { 0 }
-    }
-
-    /// May a flit that has crossed the switch wait for the channel?
-    pub(crate) fn sends_later(&self) -> bool {
-        !self.clock.is_plain() || self.full.as_ref().is_some_and(|full| full.router.output_speedup > 1)
-    }
-}
 
 /// What is worked out of a scenario before anything is made: addresses, times, sizes. All limits of the engine are checked on the way.
 pub(crate) struct Compiled {
@@ -115,7 +54,7 @@ impl Compiled {
     ///
     /// # Errors
     /// The network is too large for 32-bit addresses, or a latency for 16 bits.
-    pub(crate) fn of<L: RouterLayout>(scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
+    pub(crate) fn of<L: RouterState>(scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
         Self::with::<L>(scenario, partition(scenario, tiles), Delays::new(scenario)?)
     }
 
@@ -123,7 +62,7 @@ impl Compiled {
     ///
     /// # Errors
     /// As of [`Self::of`].
-    pub(crate) fn cut_anew<L: RouterLayout>(&self, scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
+    pub(crate) fn cut_anew<L: RouterState>(&self, scenario: &Scenario, tiles: u32) -> Result<Self, Refusal> {
         Self::with::<L>(scenario, partition(scenario, tiles), self.delays)
     }
 
@@ -131,7 +70,7 @@ impl Compiled {
     ///
     /// # Errors
     /// As of [`Self::of`].
-    pub(crate) fn cut_as<L: RouterLayout>(&self, scenario: &Scenario, partition: Partition) -> Result<Self, Refusal> {
+    pub(crate) fn cut_as<L: RouterState>(&self, scenario: &Scenario, partition: Partition) -> Result<Self, Refusal> {
         Self::with::<L>(scenario, partition, self.delays)
     }
 
@@ -142,7 +81,7 @@ impl Compiled {
         is_worth.then_some(partition)
     }
 
-    fn with<L: RouterLayout>(scenario: &Scenario, partition: Partition, delays: Delays) -> Result<Self, Refusal> {
+    fn with<L: RouterState>(scenario: &Scenario, partition: Partition, delays: Delays) -> Result<Self, Refusal> {
         let network = &*scenario.network;
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
@@ -235,7 +174,7 @@ impl Compiled {
     }
 
     /// The parameters of a tile.
-    pub(crate) fn parameters_of<L: RouterLayout>(&self, tile: usize) -> Parameters {
+    pub(crate) fn parameters_of<L: RouterState>(&self, tile: usize) -> Parameters {
         let addresses = &self.tiles[tile];
         let block_ports_shift = addresses.block_shift - L::Mask::SHIFT;
         Parameters {

@@ -3,12 +3,12 @@
 //! Flits arrive in the order of the ports to which their channels lead, and credits in that of the ports from which they come. So the tile that
 //! is left numbers the far ends of its channels as the other one does its own ports, and hands over as whole words what is due at 64 of them.
 
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::WORD_SHIFT;
 use crate::state::addresses::Addresses;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::share::Partition;
-use crate::state::tile::NONE;
 use kasuri_network::id::ChannelId;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
@@ -64,7 +64,7 @@ impl Crossings {
     }
 
     /// Port addresses that stand for the far ends of the channels in one of the two tiles: as many as fill whole words of slots.
-    pub(crate) fn ports_of_section<L: RouterLayout>(&self) -> u32 {
+    pub(crate) fn ports_of_section<L: RouterState>(&self) -> u32 {
         let of_word = (1 << WORD_SHIFT >> L::Mask::SHIFT).max(1);
         (self.of_flits.source.len() as u32).next_multiple_of(of_word)
     }

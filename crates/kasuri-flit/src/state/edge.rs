@@ -13,40 +13,13 @@
 //! No feed knows a router, and no router knows which feeds there are.
 
 use crate::facts;
-use crate::feeds::closed::Messages;
-use crate::feeds::combined::Combined;
-use crate::feeds::elsewhere::Elsewhere;
-use crate::feeds::local::LocalWorkload;
-use crate::feeds::machine::Interfaces;
-use crate::feeds::open::OpenTraffic;
-use crate::feeds::resending::Resending;
-use crate::feeds::translated::Translated;
-use crate::state::feed::{Arrival, Ask, Drain, Drawn, Head, Left, Letter, Next, OneQueue, Order, PacketFeed, Report, Tag};
+use crate::record::drawn::Drawn;
+use crate::record::event::HeadAtRouter;
+use crate::record::tag::Tag;
+use crate::state::feed::{Arrival, Ask, Drain, Left, Letter, Next, OneQueue, Order, PacketFeed, Report};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
-use crate::state::tile::Packet;
 use kasuri_model::scenario::Scenario;
-use kasuri_network::id::{RouterId, TerminalId};
-
-/// What feeds the terminals of a tile.
-fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<dyn PacketFeed + 'a> {
-    if facts::needs_central_edge(scenario) && share.terminals.is_empty() {
-        return Box::new(Elsewhere);
-    }
-    let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
-    let local = LocalWorkload::new(scenario, share, block_shift).map(|feed| Box::new(feed) as Box<dyn PacketFeed>);
-    let messages = local.or_else(|| Messages::new(scenario, share).map(|feed| Box::new(feed) as Box<dyn PacketFeed>));
-    let messages = messages.map(|feed| (feed, parts));
-    let interfaces = Interfaces::new(scenario).map(|feed| (feed.classes(), Box::new(feed) as Box<dyn PacketFeed>));
-    let interfaces = interfaces.map(|(classes, feed)| (feed, classes));
-    let mut feeds: Vec<_> = messages.into_iter().chain(interfaces).collect();
-    if !scenario.classes.is_empty() || feeds.is_empty() {
-        let open = OpenTraffic::new(scenario, share, block_shift, feeds.is_empty());
-        feeds.insert(0, (Box::new(open), scenario.classes.len()));
-    }
-    let feed = Translated::over(Combined::of(feeds, scenario.network.terminal_count()), scenario);
-    Resending::over(feed, scenario, share, block_shift)
-}
 
 /// The queues of a tile's terminals and what feeds them. Feeds know terminals by their number in the network, the rest of the engine by
 /// their number in the tile.
@@ -75,9 +48,8 @@ pub(crate) struct Edge<'a> {
 
 impl<'a> Edge<'a> {
     /// The edge of a tile, in blocks of `2^block_shift` terminals.
-    pub(crate) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Self {
+    pub(crate) fn new(scenario: &'a Scenario, share: &Share, block_shift: u32, mut feed: Box<dyn PacketFeed + 'a>) -> Self {
         let mut queues = Queues::new(scenario, share, block_shift);
-        let mut feed = feed_of(scenario, share, block_shift);
         feed.start(&mut queues);
         let open_classes = scenario.classes.len() as u8;
         let has_others = scenario.workload.is_some() || scenario.endpoint.is_some();
@@ -100,11 +72,6 @@ impl<'a> Edge<'a> {
             ends: feed.ends(),
             feed,
         }
-    }
-
-    /// Bytes of such an edge of so many terminals, without its packets.
-    pub(crate) fn bytes(scenario: &Scenario, terminals: usize, block_shift: u32) -> usize {
-        Queues::bytes(terminals) + OpenTraffic::bytes(scenario, terminals, block_shift)
     }
 
     /// The packet at the head of a terminal's queue, drawn now.
@@ -165,8 +132,7 @@ impl<'a> Edge<'a> {
     }
 
     /// A head has come to a router of the tile.
-    pub(crate) fn head_came(&mut self, router: u32, record: &Packet, now: u64) {
-        let head = Head { router: RouterId(router), class: record.class, destination: TerminalId(record.destination), now };
+    pub(crate) fn head_came(&mut self, head: HeadAtRouter) {
         if self.is_elsewhere {
             self.queues.letters.push(Letter::HeadCame(head));
         } else {

@@ -1,83 +1,16 @@
 //! What feeds the terminals' queues with packets, as one trait.
 
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::event::HeadAtRouter;
+use crate::record::packet::Packet;
+use crate::record::tag::Tag;
 use crate::state::queues::Queues;
-use crate::state::tile::{NONE, Packet};
 use kasuri_model::engine::{EngineError, Interfaces, TranslationCounts, UserOutcome};
-use kasuri_network::id::{RouterId, TerminalId};
+use kasuri_network::id::TerminalId;
 use kasuri_network::rng::Stream;
 use kasuri_workload::timeline::Span;
 use kasuri_workload::translation::Table;
-use kasuri_workload::workload::Token;
 use std::ops::Range;
-
-/// What translation calls the access that a packet belongs to: its place, and how often that place has been used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AccessId {
-    pub(crate) place: u32,
-    pub(crate) generation: u32,
-}
-
-/// What feeds call a packet. It travels with the packet, from tile to tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag {
-    /// The access that it belongs to, where node numbers are translated.
-    pub(crate) access: AccessId,
-    /// The record that its feed keeps of it or of its message, or [`NONE`].
-    pub(crate) record: u32,
-    /// The packets of its message.
-    pub(crate) packets: u32,
-}
-
-impl Default for Tag {
-    fn default() -> Self {
-        Self::of_record(NONE)
-    }
-}
-
-impl Tag {
-    /// Bytes beside the packet's own record.
-    pub(crate) const BYTES: usize = size_of::<Self>();
-
-    /// The tag of a packet of which its feed keeps this record.
-    pub(crate) fn of_record(record: u32) -> Self {
-        Self { access: AccessId::default(), record, packets: 1 }
-    }
-
-    /// The tag of a packet of a message of so many packets, of which only the message's name is known where it arrives. Its bits are where
-    /// an access would be: nobody translates then.
-    pub(crate) fn of_message(token: Token, packets: u32) -> Self {
-        Self { access: AccessId { place: token as u32, generation: (token >> 32) as u32 }, record: NONE, packets }
-    }
-
-    /// The name of the message.
-    pub(crate) fn token(self) -> Token {
-        Token::from(self.access.generation) << 32 | Token::from(self.access.place)
-    }
-}
-
-/// A packet that was drawn for the head of a queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Drawn {
-    pub(crate) created: u64,
-    /// The cycle that decides whether it is measured: `created` or, of an answer, that of the packet that it answers.
-    pub(crate) asked: u64,
-    pub(crate) destination: TerminalId,
-    pub(crate) flits: u32,
-    pub(crate) class: u8,
-    pub(crate) is_reply: bool,
-    pub(crate) again: Again,
-    pub(crate) tag: Tag,
-}
-
-/// Is a packet drawn for the first time, or has it been lost?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    First,
-    /// It was lost. Did it count among those that had waited for their source since before the measurement?
-    Lost {
-        has_waited: bool,
-    },
-}
 
 /// What a feed says when it is asked for a terminal's next packet.
 #[derive(Clone, Copy, Debug)]
@@ -248,7 +181,7 @@ pub(crate) enum Letter {
     /// A packet of open traffic has arrived that a terminal there has sent: for its batch and its window.
     Delivered { class: u8, source: u32, now: u64, of_batch: bool, opens_window: bool },
     /// A head has come to a router.
-    HeadCame(Head),
+    HeadCame(HeadAtRouter),
 }
 
 impl Letter {
@@ -259,15 +192,6 @@ impl Letter {
             Self::HeadCame(head) => head.destination.0,
         }
     }
-}
-
-/// The head of a packet that has come to a router.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
-    pub(crate) router: RouterId,
-    pub(crate) class: u8,
-    pub(crate) destination: TerminalId,
-    pub(crate) now: u64,
 }
 
 /// Which packets draining waits for: those created in these cycles. None before draining begins.
@@ -285,7 +209,7 @@ impl Drain {
     /// Is a drawn packet waited for, and not yet? Answers are waited for since what they answer has been, and so is what was lost.
     #[inline(always)]
     pub(crate) fn covers(&self, drawn: &Drawn) -> bool {
-        drawn.created < self.before && drawn.created >= self.from && !drawn.is_reply && drawn.again == Again::First
+        drawn.created < self.before && drawn.created >= self.from && !drawn.is_reply && drawn.again == Attempt::First
     }
 }
 
@@ -361,7 +285,7 @@ pub(crate) trait PacketFeed: Send {
     fn prefetch_tail_left(&self, _terminal: u32) {}
 
     /// A head has come to a router. Told only if [`Self::hears_heads`].
-    fn head_came(&mut self, _head: &Head) {}
+    fn head_came(&mut self, _head: &HeadAtRouter) {}
 
     /// Does the feed ask for [`Self::head_came`]?
     fn hears_heads(&self) -> bool {

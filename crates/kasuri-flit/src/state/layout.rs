@@ -5,18 +5,19 @@
 //! third one, `full`, has what plain routers lack. What happens once per packet (routing, virtual-channel allocation, release) is
 //! written once, in `routing.rs` and `vc_allocation.rs`, over the accessors below.
 
+use crate::record::links::Links;
+use crate::record::options::LayoutName;
 use crate::record::prefetch::prefetch;
 use crate::record::rings::Queue;
+use crate::record::slots::{InputSlot, OutputSlot};
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::state::compiled::Parameters;
-use crate::state::tile::{InputSlot, Links, OutputSlot, Tile};
-use crate::support::LayoutName;
+use crate::state::parameters::Parameters;
 use kasuri_network::memory::Column;
 use kasuri_network::routing::Candidate;
 
 /// The state of the routers' virtual channels. Addresses as in `tile/mod.rs`, below the terminals'.
-pub(crate) trait RouterLayout: Sized + Send {
+pub(crate) trait RouterState: Sized + Send {
     /// Holds the virtual channels of a port.
     type Mask: VcMask;
     /// What is on its way.
@@ -29,7 +30,7 @@ pub(crate) trait RouterLayout: Sized + Send {
     /// Slots that a router of `slots` slots takes in the address space, when the widest router has `widest`.
     fn reserved_slots(slots: u32, widest: u32) -> u32;
 
-    /// RouterLayout of `ports` port addresses of routers; with the terminals' there are `all_ports`.
+    /// RouterState of `ports` port addresses of routers; with the terminals' there are `all_ports`.
     fn new(parameters: &Parameters, ports: u32, all_ports: u32) -> Self;
 
     /// Bytes of such a layout.
@@ -113,15 +114,4 @@ pub(crate) trait RouterLayout: Sized + Send {
 
     /// Is there nothing to do in a block before a new event arrives?
     fn is_idle(&self, block: u32) -> bool;
-
-    /// Fetches what a block of routers will look at in a window of `length` cycles that begins now, where it is worth it.
-    fn prefetch_block(_tile: &Tile<'_, Self>, _block: u32, _length: u64) {}
-
-    /// The channel that leaves by a port dies before the cycle that begins. Asked only where `support.rs` says that channels can.
-    fn kill_port(_tile: &mut Tile<'_, Self>, _port: u32) {
-        unreachable!("in this layout nothing fails");
-    }
-
-    /// Advances a block of routers through cycle `now`, if it has anything to do.
-    fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64);
 }

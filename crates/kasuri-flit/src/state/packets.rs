@@ -1,51 +1,16 @@
 //! The records of the packets that are in the network or at the head of a queue.
 
+use crate::record::packet::{Gaps, Packet, usual_gap};
 use crate::record::prefetch::{prefetch, prefetch_across};
-use crate::state::compiled::Parameters;
-use crate::state::feed::Tag;
+use crate::record::tag::Tag;
 use crate::state::statistics::Origins;
-use crate::state::tile::Packet;
 use kasuri_model::engine::Counting;
-use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::GrowingColumn;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Index, IndexMut};
 
 /// A gap of this or more cycles stands in `long_gaps`.
 const LONG_GAP: u32 = 255;
-
-/// Most packets get a virtual channel and send their head in the same cycle, and a flit in each of those that follow.
-#[inline(always)]
-pub(crate) fn usual_gap(index: u16) -> u32 {
-    u32::from(index > 0)
-}
-
-/// What is known of the gaps between the injections of a packet's flits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Gaps {
-    /// Those of the flits that have been injected are the usual ones.
-    UsualSoFar,
-    /// All are: all flits have been injected.
-    #[default]
-    Usual,
-    /// They stand in memory, and some of them perhaps among the long ones.
-    InMemory,
-    Long,
-}
-
-impl Gaps {
-    #[inline(always)]
-    pub(crate) fn are_usual(self) -> bool {
-        matches!(self, Self::UsualSoFar | Self::Usual)
-    }
-
-    /// What is known of packets without flits in the network. Where a memory access costs more than a branch that nobody foresees, and where
-    /// most flits follow each other, usual gaps are left out of memory; else all gaps stand there.
-    pub(crate) fn at_first(scenario: &Scenario, parameters: &Parameters) -> Self {
-        let is_open = scenario.workload.is_none() && scenario.classes.iter().all(|class| class.packets_per_terminal.is_none());
-        if parameters.is_far && is_open { Self::UsualSoFar } else { Self::InMemory }
-    }
-}
 
 /// The packets' records, by number.
 #[derive(Debug)]

@@ -4,13 +4,11 @@
 //! Touches arrivals (a flit that is predicted rightly passes on at once, see `passing`), routing (the answer that a guess
 //! was held against is used again) and traversal (which notes the places of the switch that are taken).
 
-use crate::fabric::features::copies::Copies;
-use crate::fabric::routing::Route;
 use crate::record::clock::Clock;
-use crate::record::vc_mask::VcMask;
-use crate::state::layout::RouterLayout;
+use crate::record::marks::NONE;
+use crate::state::copies::Copies;
+use crate::state::routing::Route;
 use crate::state::share::Share;
-use crate::state::tile::{NONE, Tile};
 use kasuri_model::engine::Prediction;
 use kasuri_model::refusal::Refusal;
 use kasuri_model::router::{ForwardCopies, OnMiss, PredictorMatch, RouterParameters};
@@ -650,20 +648,6 @@ impl<'n> PredictionUnit<'n> {
             let virtual_channels = VirtualChannels { begin: first.into(), end: u16::from(last) + 1 };
             Route { candidate: Candidate::new(port, virtual_channels), state }
         })
-    }
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
-    /// A new phase decides anew whether it counts the packets that pass on.
-    pub(crate) fn recount_predicted_packets(&mut self) {
-        let Some(mut unit) = self.prediction.take() else { return };
-        for slot in (0..unit.flags.len() as u32).filter(|&slot| self.wiring.router_of_port[slot >> L::Mask::SHIFT] != NONE) {
-            if unit.flags[slot] & CONNECTED != 0 {
-                let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
-                unit.flags[slot] = unit.flags[slot] & !COUNTED | if counted { COUNTED } else { 0 };
-            }
-        }
-        self.prediction = Some(unit);
     }
 }
 

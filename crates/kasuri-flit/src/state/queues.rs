@@ -1,14 +1,12 @@
 //! The terminals' queues: the packet at the head of each, and which terminals have something to do.
 
-use crate::edge::class_queues::ClassQueues;
+use crate::record::list::put_back;
+use crate::record::marks::{NO_VC, NONE};
+use crate::state::class_queues::ClassQueues;
 use crate::state::feed::Letter;
 use crate::state::share::Share;
-use crate::state::tile::{NONE, put_back};
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
-
-/// No virtual channel chosen yet.
-pub(crate) const NO_VC: u16 = u16::MAX;
 
 /// The head of a terminal's queue. What its flits need lies in [`Injection`](super::terminals::Injection).
 #[derive(Clone, Copy, Debug)]

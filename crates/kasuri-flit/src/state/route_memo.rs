@@ -4,7 +4,7 @@
 //! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads). Where it asks once for one of
 //! several alternatives, as for a way up a fat tree, it is a function of these and of the alternative that is drawn.
 
-use crate::state::tile::Packet;
+use crate::record::packet::Packet;
 use kasuri_network::memory::Column;
 use kasuri_network::network::Network;
 use kasuri_network::routing::{Candidate, Choice, CongestionView, Routing, VirtualChannels};

@@ -1,8 +1,8 @@
 //! What is counted while a simulation runs.
 
-use crate::run::intervals::Parts;
+use crate::record::packet::Packet;
+use crate::state::interval_parts::Parts;
 use crate::state::share::Share;
-use crate::state::tile::Packet;
 pub(crate) use kasuri_model::counter::Counter;
 use kasuri_model::engine::{Background, Counting, Interval, Phase};
 use kasuri_network::memory::Column;

@@ -9,291 +9,42 @@
 //! **Blocks.** Addresses are cut into blocks of `2^block_shift` slots; a router never straddles two. Nothing that a block posts
 //! arrives before the end of the present window of cycles, so a block runs through a window while its state is in the cache.
 
-use crate::edge::memories::Memories;
-use crate::edge::terminals::Terminals;
-use crate::fabric::features::failures::Failures;
-use crate::fabric::features::lookahead::Lookahead;
 use crate::facts;
 use crate::record::allocators;
-use crate::record::allocators::PlainAllocator;
-use crate::record::list::List;
-use crate::record::prefetch::prefetch_across;
-use crate::record::rings::{Queue, Rings};
+use crate::record::event::Events;
+use crate::record::marks::NONE;
+use crate::record::rings::Rings;
 use crate::record::shared_buffers::Buffers;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::state::addresses::Addresses;
 use crate::state::blocks::Blocks;
 use crate::state::border::Border;
 use crate::state::bubbles::Bubbles;
-use crate::state::claims::Claims;
-use crate::state::compiled::{Compiled, Parameters};
+use crate::state::compiled::Compiled;
 use crate::state::edge::Edge;
-use crate::state::layout::RouterLayout;
-use crate::state::packets::{Gaps, Packets};
+use crate::state::feed::PacketFeed;
+use crate::state::in_flight::{Buffered, InFlight};
+use crate::state::layout::RouterState;
+use crate::state::memories::Memories;
+use crate::state::packets::Packets;
+use crate::state::parameters::Parameters;
 use crate::state::prediction::PredictionUnit;
-use crate::state::route_memo::RouteMemo;
+use crate::state::routing::RouteState;
 use crate::state::share::Share;
 use crate::state::statistics::Statistics;
+use crate::state::terminals::Terminals;
+use crate::state::vc_allocation::{AllocatorWithPointers, VcAllocation};
+use crate::state::wiring::{RouterPlace, Wiring};
 use kasuri_model::refusal::Refusal;
-use kasuri_model::router::Congestion;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{ChannelId, RouterId};
-use kasuri_network::memory::Column;
 use kasuri_network::network::Endpoint;
-use kasuri_network::rng::Purpose;
-use kasuri_network::routing::{Candidate, Routing, VirtualChannels};
-use std::sync::Arc;
 
-/// Marks "none" in a column of addresses or packets.
-pub(crate) const NONE: u32 = u32::MAX;
-
-/// In the place of the output that a packet holds: it is thrown away.
-pub(crate) const THROWN_AWAY: u32 = u32::MAX - 1;
-
-/// The cycle that never comes.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-/// Where the flits and credits of a port go, and the heads that wait for it. 24 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links {
-    /// First slot of the input port at the other end of the output channel; [`NONE`] if there is none.
-    pub(crate) flit_link: u32,
-    /// First slot of the output port at the other end of the input channel, for credits; [`NONE`] if there is none.
-    pub(crate) credit_link: u32,
-    /// Cycles from the switch grant until the flit can be used at the other end.
-    pub(crate) flit_delay: u16,
-    /// Cycles from the switch grant until the credit can be used at the other end.
-    pub(crate) credit_delay: u16,
-    /// Flits sent since the statistics were last collected.
-    pub(crate) sent: u32,
-    /// The first input slot that waits for a virtual channel of the port.
-    pub(crate) request_head: u32,
-    /// Is the port in its block's list for virtual-channel allocation?
-    pub(crate) listed: bool,
-}
-
-impl Links {
-    /// Fetches the record, which may lie in two cache lines.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self) {
-        prefetch_across(self);
-    }
-
-    /// Puts the port on a list for virtual-channel allocation, once, if somebody waits there.
-    #[inline(always)]
-    pub(crate) fn list_for_allocation(&mut self, port: u32, list: &mut List) {
-        let is_new = (self.request_head != NONE) & !self.listed;
-        list.push_if(port, is_new);
-        self.listed |= is_new;
-    }
-}
-
-/// What is done once per packet at an input slot needs this, in one place. 24 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InputSlot {
-    /// Round-robin pointer over output slots.
-    pub(crate) accept_pointer: u32,
-    /// The next input slot that waits for a virtual channel of the same output port.
-    pub(crate) request_next: u32,
-    /// The packets in the buffer, and announced to it.
-    pub(crate) queue: Queue,
-    /// The virtual channels that it may take.
-    pub(crate) request_first: u8,
-    pub(crate) request_last: u8,
-    /// Length of the front packet, and its flits that [`Links::sent`] holds already (where the layout does not count each flit).
-    pub(crate) length: u16,
-    pub(crate) settled: u16,
-}
-
-impl Default for InputSlot {
-    fn default() -> Self {
-        Self { accept_pointer: 0, request_next: NONE, queue: Queue::default(), request_first: 0, request_last: 0, length: 0, settled: 0 }
-    }
-}
-
-/// The same for an output slot.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OutputSlot {
-    /// Round-robin pointer over input slots.
-    pub(crate) grant_pointer: u32,
-}
-
-/// A packet in the network or at the head of its source queue. 40 bytes; what is asked at each router stands last, together.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct Packet {
-    /// Cycle of creation.
-    pub(crate) created: u64,
-    /// Cycle in which the head entered the network.
-    pub(crate) injected: u64,
-    pub(crate) source: u32,
-    pub(crate) destination: u32,
-    /// The routing's own state.
-    pub(crate) route_state: u32,
-    /// Running number of the packet at its source, for the random draws of its route.
-    pub(crate) serial: u32,
-    /// Length in flits.
-    pub(crate) flits: u16,
-    /// Routers crossed.
-    pub(crate) hops: u16,
-    /// Traffic class.
-    pub(crate) class: u8,
-    /// Is it the answer to a packet of its class?
-    pub(crate) is_reply: bool,
-    /// What is known of the gaps between its flits.
-    pub(crate) gaps: Gaps,
-    /// Is the record in use?
-    pub(crate) alive: bool,
-}
-
-/// An allocator for virtual channels and its round-robin pointers, by input and output slot.
-pub(crate) struct AllocatorWithPointers {
-    pub(crate) allocator: PlainAllocator,
-    pub(crate) row: Column<u32>,
-    pub(crate) column: Column<u32>,
-}
-
-/// Puts something back in whose place an empty one stands, which owns no memory to give back: so nothing has to look whether it does.
-#[inline(always)]
-pub(crate) fn put_back<T>(place: &mut T, value: T) {
-    std::mem::forget(std::mem::replace(place, value));
-}
-
-/// A router of a tile. 8 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RouterPlace {
-    /// Its number in the network.
-    pub(crate) router: u32,
-    /// Its first port address.
-    pub(crate) first_port: u32,
-}
-
-/// How the ports are wired. One entry per port address, terminals' included.
-pub(crate) struct Wiring {
-    pub(crate) links: Column<Links>,
-    /// The cycle in which what they count was last collected.
-    pub(crate) collected_in: u64,
-    /// Cycles that a flit occupies the port's channel; empty unless some channel needs more than one.
-    pub(crate) period: Column<u32>,
-    /// By port of a router: flits that have crossed the switch and are not counted as sent on the channel. Empty where they are sent as they
-    /// cross it.
-    pub(crate) before_channel: Column<u32>,
-    /// The router of a router's port address, by its number in the tile; [`NONE`] in gaps.
-    pub(crate) router_of_port: Column<u32>,
-    /// The routers of the tile, by their numbers there: so few that they lie in a near cache.
-    routers: Column<RouterPlace>,
-    own_number: Arc<[u32]>,
-}
-
-impl Wiring {
-    /// Ports that nothing connects.
-    fn new(addresses: &Addresses, parameters: &Parameters) -> Self {
-        let ports = addresses.ports as usize;
-        let before_channel = if parameters.sends_later() { addresses.first_terminal_port as usize } else { 0 };
-        let routers = addresses.share.routers.iter().zip(&addresses.router_port);
-        let unconnected =
-            Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
-        Self {
-            links: Column::filled(ports, unconnected),
-            collected_in: 0,
-            period: Column::filled(if parameters.periodic { ports } else { 0 }, 1),
-            before_channel: Column::filled(before_channel, 0),
-            router_of_port: Column::filled(addresses.first_terminal_port as usize, NONE),
-            routers: routers.map(|(&router, &first_port)| RouterPlace { router, first_port }).collect(),
-            own_number: Arc::clone(&addresses.own_number),
-        }
-    }
-
-    /// The first port address of a router, which is named by its number in the network.
-    #[inline(always)]
-    pub(crate) fn first_port(&self, router: u32) -> u32 {
-        self.routers[self.own_number(router)].first_port
-    }
-
-    /// The router that a port address belongs to, which must be a router's.
-    #[inline(always)]
-    pub(crate) fn router_at(&self, port: u32) -> RouterPlace {
-        self.routers[self.router_of_port[port]]
-    }
-
-    /// The number that a router of the network has in the tile.
-    #[inline(always)]
-    pub(crate) fn own_number(&self, router: u32) -> u32 {
-        self.own_number[router as usize]
-    }
-}
-
-/// What is on its way between ports.
-pub(crate) struct InFlight<W> {
-    pub(crate) arrivals: W,
-    pub(crate) credits: W,
-    /// What is due at the terminals of a block in the present cycle.
-    pub(crate) due: Vec<u32>,
-    /// What leaves the tile, and what comes from others.
-    pub(crate) border: Border,
-}
-
-/// The flits that wait in buffers.
-pub(crate) struct Buffered {
-    /// Whose they are.
-    pub(crate) rings: Rings,
-    /// Who has how much of the buffers, where virtual channels share them.
-    pub(crate) shared: Option<Box<Buffers>>,
-}
-
-/// What routes are found with.
-pub(crate) struct RouteState<'a> {
-    /// Who finds them.
-    pub(crate) function: &'a dyn Routing,
-    /// Of the draws.
-    pub(crate) seed: u64,
-    /// By class: the virtual channels of its packets and of their replies.
-    pub(crate) channels_of_class: Vec<[VirtualChannels; 2]>,
-    /// What the routing has answered.
-    pub(crate) candidates: Vec<Candidate>,
-    /// Routes that are known already, where the network is small.
-    pub(crate) memo: Option<RouteMemo>,
-    /// What heads have claimed of the outputs, where a routing looks at that.
-    pub(crate) claims: Option<Box<Claims>>,
-    /// What is decided ahead of a head, where lookahead decides on departure.
-    pub(crate) lookahead: Option<Lookahead>,
-    /// What is dead, if anything fails during the run.
-    pub(crate) failures: Option<Box<Failures>>,
-}
-
-impl<'a> RouteState<'a> {
-    fn new(scenario: &'a Scenario, share: &Share, router_ports: u32, vc_shift: u32) -> Self {
-        let router_slots = router_ports << vc_shift;
-        let channels_of_class = scenario.channels_of_classes();
-        let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
-        Self {
-            function: &*scenario.routing,
-            seed: scenario.streams.key(Purpose::Routing),
-            candidates: Vec::new(),
-            memo: RouteMemo::new(&*scenario.routing, &scenario.network, share.routers.len(), router_slots, &channels_of_class),
-            channels_of_class,
-            claims: looks_at_claims.then(|| Box::new(Claims::new(router_slots as usize))),
-            lookahead: Lookahead::of(scenario),
-            failures: Failures::of(scenario, router_ports, share.routers.len()),
-        }
-    }
-}
-
-/// How virtual channels are allocated in plain routers.
-#[derive(Default)]
-pub(crate) struct VcAllocation {
-    /// An allocator that is not the built-in iSLIP of one iteration, with its pointers.
-    pub(crate) allocator: Option<AllocatorWithPointers>,
-    /// Where packets enter rings that must not fill up.
-    pub(crate) bubbles: Option<Box<Bubbles>>,
-    /// The requests and the matches of a port; memory to use.
-    pub(crate) requests: Vec<(u32, u32)>,
-    pub(crate) matches: Vec<(u32, u32)>,
-}
+/// Makes what feeds the terminals of a share of a scenario, in blocks of `2^block_shift` terminals.
+pub(crate) type FeedOf<'a> = fn(&'a Scenario, &Share, u32) -> Box<dyn PacketFeed + 'a>;
 
 /// A running simulation. `L` is the layout of the routers' virtual channels.
-pub(crate) struct Tile<'a, L: RouterLayout> {
+pub(crate) struct Tile<'a, L: RouterState> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) parameters: Parameters,
     pub(crate) cycle: u64,
@@ -304,6 +55,8 @@ pub(crate) struct Tile<'a, L: RouterLayout> {
     pub(crate) blocks: Blocks,
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) edge: Edge<'a>,
+    /// What the routers have for the edge.
+    pub(crate) events: Events,
     pub(crate) packets: Packets,
     pub(crate) statistics: Statistics,
     pub(crate) routing: RouteState<'a>,
@@ -312,12 +65,12 @@ pub(crate) struct Tile<'a, L: RouterLayout> {
     pub(crate) prediction: Option<Box<PredictionUnit<'a>>>,
 }
 
-impl<'a, L: RouterLayout> Tile<'a, L> {
+impl<'a, L: RouterState> Tile<'a, L> {
     /// Makes the columns of one tile of a scenario.
     ///
     /// # Errors
     /// They take too much memory.
-    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled, tile: usize) -> Result<Self, Refusal> {
+    pub(crate) fn new(scenario: &'a Scenario, compiled: &Compiled, tile: usize, feed_of: FeedOf<'a>) -> Result<Self, Refusal> {
         let router = &scenario.router;
         let vc_shift = L::Mask::SHIFT;
         let addresses = &compiled.tiles[tile];
@@ -330,10 +83,11 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
         let wheel = |events_of_port: u32| {
             L::Wheel::new(compiled.horizon, slots as u32, addresses.block_shift, (1 << vc_shift) / events_of_port).ok_or_else(too_large)
         };
-        let block_ports = 1u32 << (addresses.block_shift - vc_shift);
+        let block_ports_shift = addresses.block_shift - vc_shift;
+        let block_ports = 1u32 << block_ports_shift;
         let first_class = if scenario.has_background() { scenario.classes.len() as u8 } else { 0 };
         let border = Border::new::<L>(addresses, &compiled.crossings, tile as u32, compiled.tiles.len());
-        let first_gaps = Gaps::at_first(scenario, &parameters);
+        let first_gaps = parameters.first_gaps(scenario);
         let routers = share.routers.iter().copied().zip(addresses.router_port.iter().copied());
         let bubbles = Bubbles::of(scenario, routers, addresses.first_terminal_port as usize);
         let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
@@ -346,7 +100,8 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             blocks: Blocks::new(&parameters, block_ports.min(addresses.first_terminal_port) as usize, vc_shift),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
-            edge: Edge::new(scenario, share, addresses.block_shift - vc_shift),
+            events: Events::default(),
+            edge: Edge::new(scenario, share, block_ports_shift, feed_of(scenario, share, block_ports_shift)),
             packets: Packets::new(scenario.longest_packet(), first_class, facts::tags_packets(scenario), first_gaps),
             statistics: Statistics::new(share, addresses.first_border_port, scenario.failure.is_some()),
             routing: RouteState::new(scenario, share, addresses.first_terminal_port, vc_shift),
@@ -354,6 +109,7 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             prediction,
             parameters,
         };
+        own.events.wants_heads = own.edge.hears_heads;
         own.connect(compiled, tile);
         Ok(own)
     }

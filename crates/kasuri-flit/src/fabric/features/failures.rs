@@ -10,72 +10,20 @@
 //! Touches routing (heads are thrown away in place of waiting), the state of channels between two cycles, ejection (damaged packets are refused) and
 //! the feeds, which have packets sent again.
 
+use crate::fabric::cycle::RouterCycle;
+use crate::record::drawn::{Attempt, Drawn};
+use crate::record::event::{Event, Loss};
 use crate::record::vc_mask::VcMask;
-use crate::state::feed::{Again, Drawn};
-use crate::state::layout::RouterLayout;
+use crate::state::failures::Change;
+use crate::state::layout::RouterState;
 use crate::state::route_memo::RouteMemo;
-use crate::state::tile::{NEVER, Tile};
+use crate::state::tile::Tile;
 use kasuri_model::scenario::{Epoch, Scenario};
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Endpoint;
 use kasuri_network::routing::{SourceChoice, packet_key};
-use std::collections::VecDeque;
 
-/// An epoch of the scenario's failure begins, or routers hear of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Begins(usize),
-    IsKnown(usize),
-}
-
-/// What will change, by its cycle.
-#[derive(Clone, Debug)]
-pub(crate) struct Changes(VecDeque<(u64, Change)>);
-
-impl Changes {
-    pub(crate) fn of(scenario: &Scenario) -> Self {
-        let epochs = scenario.failure.iter().flat_map(|failure| &failure.epochs);
-        let of_epoch =
-            |(number, epoch): (usize, &Epoch)| [(epoch.cycle, Change::Begins(number)), (epoch.detected, Change::IsKnown(number))];
-        let mut all: Vec<(u64, Change)> = epochs.enumerate().flat_map(of_epoch).collect();
-        all.sort_by_key(|&(cycle, _)| cycle);
-        Self(all.into())
-    }
-
-    /// The cycle of the next one, [`NEVER`] if there is none.
-    pub(crate) fn next(&self) -> u64 {
-        self.0.front().map_or(NEVER, |&(cycle, _)| cycle)
-    }
-
-    /// Takes the next one, if its cycle has come.
-    pub(crate) fn due(&mut self, now: u64) -> Option<Change> {
-        if self.next() > now {
-            return None;
-        }
-        self.0.pop_front().map(|(_, change)| change)
-    }
-}
-
-/// What is dead.
-#[derive(Clone, Debug)]
-pub(crate) struct Failures {
-    /// By port address of routers: the channel that leaves by it.
-    pub(crate) dead: Vec<bool>,
-    /// By router, as the tile numbers them.
-    pub(crate) dead_routers: Vec<bool>,
-    /// Packets that were lost so far.
-    pub(crate) lost: u64,
-}
-
-impl Failures {
-    /// Nothing is dead, in so many ports of so many routers.
-    pub(crate) fn of(scenario: &Scenario, ports: u32, routers: usize) -> Option<Box<Self>> {
-        let none = || Box::new(Self { dead: vec![false; ports as usize], dead_routers: vec![false; routers], lost: 0 });
-        scenario.failure.is_some().then(none)
-    }
-}
-
-impl<'a, L: RouterLayout> Tile<'a, L> {
+impl<'a, L: RouterCycle> Tile<'a, L> {
     /// Something fails or comes up again, or is known, before the cycle that begins.
     pub(crate) fn change(&mut self, change: Change) {
         let scenario: &'a Scenario = self.scenario;
@@ -120,7 +68,9 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             packet.route_state = epoch.routing.initial_state(source, destination, &mut choice);
         }
     }
+}
 
+impl<L: RouterState> Tile<'_, L> {
     /// A packet is across a channel that dies: from now on its flits are no longer counted where they arrive.
     pub(crate) fn tear(&mut self, packet: u32) {
         self.packets.damage(packet);
@@ -139,24 +89,15 @@ impl<'a, L: RouterLayout> Tile<'a, L> {
             flits: u32::from(record.flits),
             class: record.class,
             is_reply: record.is_reply,
-            again: Again::Lost { has_waited },
+            again: Attempt::Retransmission { has_waited },
             tag: self.packets.tag(packet),
         };
         self.statistics.balance.flits_in_flight -= i64::from(missing);
-        let is_waited_for = asked < self.edge.drain.before && self.packets.is_waited_for(&self.statistics.counting, packet);
+        let is_measured = self.packets.is_waited_for(&self.statistics.counting, packet);
         self.packets.release(packet);
         if let Some(failures) = &mut self.routing.failures {
             failures.lost += 1;
         }
-        let comes_again = self.edge.lost(drawn, record.source, record.serial, now);
-        self.statistics.balance.draining_live -= i64::from(is_waited_for && !comes_again);
-    }
-
-    /// A terminal finds a packet damaged whose tail has arrived. None of its flits has been counted: [`Statistics::counts_whole_packets`].
-    ///
-    /// [`Statistics::counts_whole_packets`]: crate::state::statistics::Statistics::counts_whole_packets
-    #[cold]
-    pub(crate) fn refuse(&mut self, packet: u32, now: u64) {
-        self.lose(packet, 0, now);
+        self.events.list.push(Event::Loss(Loss { drawn, source: record.source, serial: record.serial, now, is_measured }));
     }
 }

@@ -2,52 +2,13 @@
 //!
 //! Touches traversal (a head that leaves is noted), the end of a cycle (its next router decides) and routing (the decision is taken).
 
-use crate::facts;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{NONE, Tile};
-use kasuri_model::scenario::Scenario;
-use kasuri_network::routing::Candidate;
+use crate::state::layout::RouterState;
+use crate::state::lookahead::Decision;
+use crate::state::tile::Tile;
 
-/// What a packet will do at the router that it is on its way to, or waits in.
-#[derive(Clone, Debug, Default)]
-struct Decision {
-    candidates: Vec<Candidate>,
-    state: u32,
-}
-
-/// The decisions that heads bring with them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lookahead {
-    /// By packet.
-    decisions: Vec<Decision>,
-    /// Heads that have won the switch in this cycle: the packet, and the input slot that it goes to.
-    departed: Vec<(u32, u32)>,
-}
-
-impl Lookahead {
-    /// Where lookahead decides on departure and it makes a difference.
-    pub(crate) fn of(scenario: &Scenario) -> Option<Self> {
-        facts::decides_on_departure(scenario).then(Self::default)
-    }
-
-    /// The decision of a packet, into `candidates`, without taking it.
-    pub(crate) fn known(&self, packet: u32, candidates: &mut Vec<Candidate>) -> u32 {
-        let decision = &self.decisions[packet as usize];
-        candidates.clone_from(&decision.candidates);
-        decision.state
-    }
-
-    /// Takes the decision of a packet: into `candidates`. Returns its routing state after that.
-    pub(crate) fn take(&mut self, packet: u32, candidates: &mut Vec<Candidate>) -> u32 {
-        let decision = &mut self.decisions[packet as usize];
-        candidates.clear();
-        candidates.append(&mut decision.candidates);
-        decision.state
-    }
-}
-
-impl<L: RouterLayout> Tile<'_, L> {
+impl<L: RouterState> Tile<'_, L> {
     /// A flit leaves an input slot by an output slot. If it is a head, the next router decides about it at the end of the cycle.
     #[inline(always)]
     pub(crate) fn note_departure(&mut self, slot: u32, output: u32, left: u16) {

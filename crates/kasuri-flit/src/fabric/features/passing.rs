@@ -11,12 +11,13 @@
 //!
 //! Touches arrivals: a flit that is predicted rightly passes on at once, a copy of one that is predicted wrongly crosses.
 
-use crate::fabric::routing::Route;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::prediction::{CONNECTED, COUNTED, InputPort, PredictionUnit, TRIED, WRONG, WrongPath};
-use crate::state::tile::{NONE, Tile};
+use crate::state::routing::Route;
+use crate::state::tile::Tile;
 use kasuri_network::routing::{Candidate, VirtualChannels};
 
 /// A head that finds a prediction.
@@ -30,7 +31,7 @@ pub(crate) struct Head {
 }
 
 /// A layout whose routers predict.
-pub(crate) trait Predicts: RouterLayout {
+pub(crate) trait Predicts: RouterState {
     /// Is there a free place from an input slot to an output port for a flit that arrives now?
     fn is_open(tile: &Tile<'_, Self>, unit: &PredictionUnit<'_>, slot: u32, port: u32, now: u64) -> bool;
 

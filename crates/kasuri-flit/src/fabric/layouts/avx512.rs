@@ -10,14 +10,19 @@
 //! allocation, a flit a cycle on every channel, at most 8 virtual channels, buffers and packets of at most 255 flits, a routing
 //! that does not look at congestion (it would see the credits a few instructions later than in the plain layout).
 
+use crate::fabric::cycle::RouterCycle;
+use crate::record::links::Links;
+use crate::record::list::put_back;
+use crate::record::marks::NONE;
+use crate::record::options::LayoutName;
 use crate::record::prefetch::{FLITS_AHEAD, POSTS_AHEAD, prefetch};
 use crate::record::rings::Queue;
+use crate::record::slots::{InputSlot, OutputSlot};
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::{BitWheel, Wheel};
-use crate::state::compiled::Parameters;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{InputSlot, Links, NONE, OutputSlot, Tile, put_back};
-use crate::support::LayoutName;
+use crate::state::layout::RouterState;
+use crate::state::parameters::Parameters;
+use crate::state::tile::Tile;
 use kasuri_network::memory::{Column, filled};
 use std::arch::x86_64::*;
 
@@ -158,7 +163,7 @@ impl<M: VcMask, const W: usize> Avx512<M, W> {
     }
 }
 
-impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
+impl<M: VcMask, const W: usize> RouterState for Avx512<M, W> {
     type Mask = M;
     type Wheel = BitWheel;
     const LAYOUT: LayoutName = LayoutName::Avx512;
@@ -383,7 +388,9 @@ impl<M: VcMask, const W: usize> RouterLayout for Avx512<M, W> {
     fn is_idle(&self, block: u32) -> bool {
         !self.block_busy[block as usize]
     }
+}
 
+impl<M: VcMask, const W: usize> RouterCycle for Avx512<M, W> {
     #[inline(always)]
     fn router_cycle(tile: &mut Tile<'_, Self>, block: u32, now: u64) {
         // SAFETY: this layout is chosen only where `facts::can_use_vectors()`.

@@ -1,6 +1,6 @@
 //! iSLIP with any number of iterations (N. McKeown, IEEE/ACM Trans. Networking 7(2), 1999).
 
-use crate::record::allocators::{Allocator, Pointers, from_pointer};
+use crate::record::allocators::allocator::{Allocator, Pointers, from_pointer};
 
 /// Unmatched columns grant the first requesting unmatched row at or after their pointer, rows accept the first granting column
 /// at or after theirs. Pointers move one beyond the partner, only for pairs matched in the first iteration.

@@ -1,7 +1,7 @@
 //! The lonely output allocator (P. Gupta, Scheduling in input queued switches, Stanford University 1996; Dally and Towles 2004, 19.3).
 
+use crate::record::allocators::allocator::{Request, RouterAllocator, RouterShape};
 use crate::record::allocators::separable::pick;
-use crate::record::allocators::{Request, RouterAllocator, RouterShape};
 
 /// Each row asks only for the column that the fewest rows want, each column grants the first that asks it. Outputs with few requests
 /// would otherwise often stay unused.

@@ -1,7 +1,8 @@
 //! iSLIP and separable input-first allocation of one small router on masks: the same matchings as by requests, in the same order, for
 //! requests that all stand alike.
 
-use crate::record::allocators::RouterShape;
+use crate::record::allocators::allocator::RouterShape;
+use crate::record::allocators::allocator::from_pointer;
 use num_traits::PrimInt;
 use std::hint::select_unpredictable;
 
@@ -199,7 +200,7 @@ impl MaskAllocator {
 
     /// See [`RouterAllocator::distance`](super::RouterAllocator::distance).
     pub(crate) fn distance(&self, row: u32, column: u32) -> Option<u64> {
-        (self.rule == Rule::Islip(1)).then(|| super::from_pointer(column, self.row_pointer[row as usize].into()).into())
+        (self.rule == Rule::Islip(1)).then(|| from_pointer(column, self.row_pointer[row as usize].into()).into())
     }
 
     /// See [`RouterAllocator::matched`](super::RouterAllocator::matched).

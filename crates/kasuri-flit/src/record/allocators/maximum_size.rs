@@ -1,6 +1,6 @@
 //! Maximum-size matching by shortest augmenting paths (Dally and Towles 2004, section 19.2; Ford and Fulkerson 1962).
 
-use crate::record::allocators::{Request, RouterAllocator, RouterShape};
+use crate::record::allocators::allocator::{Request, RouterAllocator, RouterShape};
 
 /// No matching grants more pairs. Which of them is found turns with the row at which the search begins.
 pub(super) struct MaximumSize {

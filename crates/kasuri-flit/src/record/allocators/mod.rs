@@ -9,6 +9,7 @@
 //! more iterations and as the reference of the tests. [`Allocator`] is what the plain form of a router needs: no history but
 //! round-robin pointers, and no priorities.
 
+pub(crate) mod allocator;
 mod islip;
 mod loa;
 pub(crate) mod masks;
@@ -22,37 +23,8 @@ mod separable_input_first;
 mod tests;
 mod wavefront;
 
-pub(crate) use crate::record::allocators::router::{Request, RouterAllocator, RouterShape};
-
+use allocator::{Allocator, AllocatorSpec, RouterAllocator};
 use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters};
-use kasuri_network::memory::Column;
-use kasuri_network::rng::Stream;
-
-/// Round-robin pointers by address of row and column.
-pub(crate) struct Pointers<'a> {
-    pub(crate) row: &'a mut Column<u32>,
-    pub(crate) column: &'a mut Column<u32>,
-}
-
-/// Finds a matching.
-pub(crate) trait Allocator: Send {
-    /// Appends the granted pairs to `matches`. `requests` are `(row, column)`, sorted, without repeats.
-    fn allocate(&mut self, requests: &[(u32, u32)], pointers: Pointers<'_>, matches: &mut Vec<(u32, u32)>);
-}
-
-/// Distance from a round-robin pointer: the least one is the first at or after it, cyclically.
-#[inline(always)]
-pub(crate) fn from_pointer(address: u32, pointer: u32) -> u32 {
-    address.wrapping_sub(pointer)
-}
-
-/// What an allocator of one router is made of.
-pub(crate) struct AllocatorSpec<'a> {
-    pub(crate) parameters: &'a AllocatorParameters,
-    pub(crate) shape: RouterShape,
-    /// The router's own draws.
-    pub(crate) stream: Stream,
-}
 
 /// By the iterations: an allocator for plain routers, `None` for the built-in one.
 type BuildPlain = fn(u32) -> Option<PlainAllocator>;

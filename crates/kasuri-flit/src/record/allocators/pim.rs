@@ -1,6 +1,6 @@
 //! Parallel iterative matching (Anderson, Owicki, Saxe and Thacker, ACM Trans. Comput. Syst. 11(4), 1993).
 
-use crate::record::allocators::{AllocatorSpec, Request, RouterAllocator, RouterShape};
+use crate::record::allocators::allocator::{AllocatorSpec, Request, RouterAllocator, RouterShape};
 use kasuri_model::router::Draw;
 use kasuri_network::rng::Stream;
 

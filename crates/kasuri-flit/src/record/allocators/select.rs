@@ -1,7 +1,7 @@
 //! Rounds of grants and acceptances as in iSLIP, by priority first.
 
+use crate::record::allocators::allocator::{Request, RouterAllocator, RouterShape};
 use crate::record::allocators::separable::pick;
-use crate::record::allocators::{Request, RouterAllocator, RouterShape};
 use std::cmp::Reverse;
 
 /// Unmatched columns grant the unmatched row of the highest priority, rows accept the column that they prefer; among equals the first at

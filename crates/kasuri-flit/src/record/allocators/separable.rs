@@ -1,7 +1,8 @@
 //! Separable allocation out of arbiters, input-first or output-first (Dally and Towles 2004, section 19.3).
 
-use crate::record::allocators::{Request, RouterAllocator, RouterShape};
-use crate::record::arbiters::{self, Arbiters};
+use crate::record::allocators::allocator::{Request, RouterAllocator, RouterShape};
+use crate::record::arbiters;
+use crate::record::arbiters::arbiter::Arbiters;
 use kasuri_model::router::ArbiterParameters;
 use std::cmp::Reverse;
 

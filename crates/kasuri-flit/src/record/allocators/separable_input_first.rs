@@ -1,6 +1,6 @@
 //! Separable input-first allocation with round-robin arbiters (Dally and Towles 2004, section 19.3).
 
-use crate::record::allocators::{Allocator, Pointers, from_pointer};
+use crate::record::allocators::allocator::{Allocator, Pointers, from_pointer};
 
 /// Each row picks one of its columns, each column one of the rows that picked it; a pointer moves one beyond the partner only
 /// where the pair is matched.

@@ -1,8 +1,9 @@
 //! What every allocator promises, and what each promises besides.
 
+use super::allocator::*;
 use super::*;
 use kasuri_model::router::{ArbiterParameters, Draw};
-use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::rng::{Purpose, Stream, Streams};
 use num_traits::PrimInt;
 
 fn named(name: &str, iterations: u32) -> AllocatorParameters {

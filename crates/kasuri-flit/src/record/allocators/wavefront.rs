@@ -1,6 +1,6 @@
 //! The wavefront allocator (Tamir and Chi, IEEE Trans. Parallel Distrib. Syst. 4(1), 1993; Dally and Towles 2004, section 19.4).
 
-use crate::record::allocators::{Request, RouterAllocator, RouterShape};
+use crate::record::allocators::allocator::{Request, RouterAllocator, RouterShape};
 use std::cmp::Reverse;
 
 /// Diagonal after diagonal, from the priority diagonal on, grants what is still open: within a diagonal no two requests share a row or

@@ -1,7 +1,7 @@
 //! Age: the packet that was created first (Abts and Weisser, "Age-based packet arbitration in large-radix k-ary n-cubes", SC 2007).
 
+use crate::record::arbiters::arbiter::{Arbiters, Order};
 use crate::record::arbiters::round_robin::RoundRobin;
-use crate::record::arbiters::{Arbiters, Order};
 
 /// The oldest packet; packets of the same cycle take turns.
 pub(super) struct Age {

@@ -1,6 +1,6 @@
 //! The matrix arbiter: least recently served (Dally and Towles 2004, section 18.4).
 
-use crate::record::arbiters::{Arbiters, Order};
+use crate::record::arbiters::arbiter::{Arbiters, Order};
 
 /// The matrix of who goes before whom always is a total order, from the one that has waited longest to the one served last; so the turn
 /// in which each input was served says as much.

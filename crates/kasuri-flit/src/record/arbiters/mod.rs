@@ -4,44 +4,27 @@
 //! [`Arbiters`], a `mod` line, its line in [`build`], and its name in `kasuri_model::router`.
 
 mod age;
+pub(crate) mod arbiter;
 mod matrix;
 mod round_robin;
+mod single;
 mod tree;
 
-use kasuri_model::router::{Arbiter, ArbiterParameters};
-
-/// Place in an arbiter's order: the least is served.
-pub(crate) type Order = (u64, u64);
-
-/// A row of arbiters of the same kind, each with its own history.
-pub(crate) trait Arbiters: Send {
-    /// Where an input stands at one of the arbiters; no two inputs stand at the same place. `created`: the cycle in which the input's
-    /// packet was created.
-    fn order(&self, arbiter: u32, input: u32, created: u64) -> Order;
-
-    /// An arbiter has served this input.
-    fn served(&mut self, arbiter: u32, input: u32);
-}
+use arbiter::Arbiters;
+use kasuri_model::router::ArbiterParameters;
 
 /// So many arbiters of so many inputs each.
 pub(crate) fn build(parameters: ArbiterParameters, arbiters: u32, inputs: u32) -> Box<dyn Arbiters> {
     match parameters {
-        ArbiterParameters::Single(kind) => single(kind, arbiters, inputs),
+        ArbiterParameters::Single(kind) => single::single(kind, arbiters, inputs),
         ArbiterParameters::Tree { groups, of } => Box::new(tree::Tree::new(groups, of, arbiters, inputs)),
-    }
-}
-
-fn single(kind: Arbiter, arbiters: u32, inputs: u32) -> Box<dyn Arbiters> {
-    match kind {
-        Arbiter::RoundRobin => Box::new(round_robin::RoundRobin::new(arbiters, inputs)),
-        Arbiter::Matrix => Box::new(matrix::Matrix::new(arbiters, inputs)),
-        Arbiter::Age => Box::new(age::Age::new(arbiters, inputs)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasuri_model::router::Arbiter;
 
     const KINDS: [ArbiterParameters; 5] = [
         ArbiterParameters::Single(Arbiter::RoundRobin),

@@ -1,6 +1,6 @@
 //! Round robin (Dally and Towles 2004, section 18.3.2).
 
-use crate::record::arbiters::{Arbiters, Order};
+use crate::record::arbiters::arbiter::{Arbiters, Order};
 
 /// The first input at or after the one that follows the last winner, cyclically.
 pub(super) struct RoundRobin {

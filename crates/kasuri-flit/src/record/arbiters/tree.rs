@@ -1,6 +1,7 @@
 //! A tree of arbiters: one in each group of inputs, one among the groups.
 
-use crate::record::arbiters::{Arbiters, Order, single};
+use crate::record::arbiters::arbiter::{Arbiters, Order};
+use crate::record::arbiters::single::single;
 use kasuri_model::router::Arbiter;
 
 /// The group whose turn it is, and in it the input whose turn it is.

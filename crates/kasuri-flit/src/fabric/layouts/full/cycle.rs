@@ -1,13 +1,16 @@
 //! A cycle of routers in the full layout, step by step.
 
-use crate::fabric::layouts::full::{Allocators, Bid, Full, FullParameters, InputVc, StepLists, Unit, Urgency};
-use crate::fabric::routing::Route;
-use crate::record::allocators::Request;
+use crate::fabric::layouts::full::{Allocators, Bid, Full, InputVc, StepLists, Unit, Urgency};
+use crate::record::allocators::allocator::Request;
+use crate::record::list::put_back;
+use crate::record::marks::{NEVER, NONE};
 use crate::record::prefetch::prefetch;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
-use crate::state::layout::RouterLayout;
-use crate::state::tile::{NEVER, NONE, Tile, put_back};
+use crate::state::full_parameters::FullParameters;
+use crate::state::layout::RouterState;
+use crate::state::routing::Route;
+use crate::state::tile::Tile;
 use kasuri_model::router::{Bidding, Priority, Speculation, Switching, VcRelease};
 use kasuri_network::routing::Candidate;
 

@@ -1,8 +1,9 @@
 //! Channels that die, in the full layout.
 
 use crate::fabric::layouts::full::{Full, InputVc};
+use crate::record::marks::{DISCARDED, NONE};
 use crate::record::vc_mask::VcMask;
-use crate::state::tile::{NONE, THROWN_AWAY, Tile};
+use crate::state::tile::Tile;
 use kasuri_model::router::VcRelease;
 
 /// What a dying channel does to the packets that were announced to the buffer behind it.
@@ -138,7 +139,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         if let Some(claims) = &mut self.routing.claims {
             claims.give_up(slot);
         }
-        self.layout.input[slot].output = THROWN_AWAY;
+        self.layout.input[slot].output = DISCARDED;
         self.layout.units[number].thrown_away.push(slot);
     }
 
@@ -156,7 +157,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
             }
             (self.layout.step.taken.rows[row], any) = (true, true);
             self.throw_flit_away(number, slot, step, now);
-            self.layout.input[slot].output == THROWN_AWAY
+            self.layout.input[slot].output == DISCARDED
         });
         self.layout.units[number].thrown_away = slots;
         any

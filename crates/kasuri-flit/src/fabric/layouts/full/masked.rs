@@ -2,11 +2,13 @@
 //!
 //! The same as the steps in `cycle`, where there are no priorities and no speculative bids.
 
-use crate::fabric::layouts::full::{Allocators, Full, FullParameters, InputVc, Unit};
-use crate::record::allocators::RouterShape;
+use crate::fabric::layouts::full::{Allocators, Full, InputVc, Unit};
+use crate::record::allocators::allocator::RouterShape;
 use crate::record::allocators::masks::{MaskAllocator, RequestMasks, first_from, members};
+use crate::record::marks::{NEVER, NONE};
 use crate::record::vc_mask::VcMask;
-use crate::state::tile::{NEVER, NONE, Tile};
+use crate::state::full_parameters::FullParameters;
+use crate::state::tile::Tile;
 
 /// The virtual channels of a router, as a set: one bit for each of all its ports.
 pub(super) type Places = u128;

@@ -11,86 +11,35 @@ mod failures;
 mod masked;
 mod predicted;
 
+use crate::fabric::cycle::RouterCycle;
 use crate::fabric::layouts::full::batches::Batches;
 use crate::fabric::layouts::full::masked::{Masks, Places};
+use crate::record::allocators::allocator::{AllocatorSpec, Request, RouterAllocator};
 use crate::record::allocators::masks::{MaskAllocator, Rule};
-use crate::record::allocators::{self, AllocatorSpec, Request, RouterAllocator, RouterShape};
+use crate::record::allocators::{build_full, rule_on_masks};
 use crate::record::clock::{Clock, Sent};
+use crate::record::links::Links;
+use crate::record::marks::{NEVER, NONE};
+use crate::record::options::LayoutName;
 use crate::record::prefetch::prefetch_across;
-use crate::record::shared_buffers::flits_of_port;
+use crate::record::slots::{InputSlot, OutputSlot};
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::ListWheel;
-use crate::state::compiled::Parameters;
-use crate::state::layout::RouterLayout;
+use crate::state::full_parameters::{FullParameters, shapes};
+use crate::state::layout::RouterState;
 use crate::state::output_shares::Shares;
-use crate::state::tile::{InputSlot, Links, NEVER, NONE, OutputSlot, Tile};
-use crate::support::LayoutName;
-use kasuri_model::refusal::Refusal;
-use kasuri_model::router::{AllocatorParameters, Arbiter, ArbiterParameters, LongStages, Priority, RouterParameters};
-use kasuri_network::id::RouterId;
+use crate::state::parameters::Parameters;
+use crate::state::tile::Tile;
+use kasuri_model::router::{LongStages, Priority};
 use kasuri_network::memory::Column;
-use kasuri_network::network::Network;
-use kasuri_network::rng::{Purpose, Streams};
+use kasuri_network::rng::Purpose;
 use kasuri_network::routing::{Candidate, VirtualChannels};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hint::select_unpredictable;
 use std::sync::Arc;
 
-/// What the full layout needs to know beyond [`Parameters`].
-#[derive(Clone, Debug)]
-pub(crate) struct FullParameters {
-    pub(crate) router: RouterParameters,
-    /// Steps of route computation and of switch traversal.
-    pub(crate) computation_steps: u32,
-    pub(crate) traversal_steps: u32,
-    pub(crate) streams: Streams,
-    /// Has a head candidates of several ports? Do heads bid for the switch before they have a virtual channel?
-    pub(crate) offers_several: bool,
-    pub(crate) speculates: bool,
-    /// Does anything fail during the run?
-    pub(crate) fails: bool,
-    /// Do the allocators of virtual channels and of the switch turn while somebody waits, also if nobody can ask?
-    pub(crate) vc_turns: bool,
-    pub(crate) switch_turns: bool,
-}
-
 impl FullParameters {
-    /// Cycles that a flit may wait for its channel behind the switch, and a credit for its own, at most: until the buffer downstream or
-    /// here is full.
-    pub(crate) fn longest_wait(&self) -> u32 {
-        let batches = if self.router.long_stages == LongStages::Batched { self.traversal_steps } else { 0 };
-        let queues = self.router.output_speedup > 1 || self.router.internal_speedup > 1.0 || batches > 0;
-        batches + if queues { flits_of_port(&self.router) } else { 0 }
-    }
-}
-
-/// Histories of matrix arbiters take at most this many bytes.
-const MAX_HISTORY: u64 = 1 << 34;
-
-impl FullParameters {
-    /// Matrix arbiters know each pair of an input and an output of a router.
-    ///
-    /// # Errors
-    /// They take too much memory together.
-    pub(crate) fn check_size(&self, network: &Network) -> Result<(), Refusal> {
-        let is_matrix = |allocator: &AllocatorParameters| match allocator.arbiter() {
-            ArbiterParameters::Single(arbiter) | ArbiterParameters::Tree { of: arbiter, .. } => arbiter == Arbiter::Matrix,
-        };
-        let allocators = [&self.router.vc_allocator, &self.router.switch_allocator];
-        let of_router = |ports: u32| {
-            let pairs = shapes(ports, &self.router).map(|shape| u64::from(shape.rows) * u64::from(shape.columns));
-            pairs.iter().zip(allocators).map(|(pairs, allocator)| if is_matrix(allocator) { 8 * pairs } else { 0 }).sum::<u64>()
-        };
-        let all: u64 = (0..network.router_count()).map(|router| of_router(network.port_count(RouterId(router)))).sum();
-        if all > MAX_HISTORY {
-            let key = if is_matrix(&self.router.vc_allocator) { "router.vc_allocator" } else { "router.switch_allocator" };
-            let reason = format!("matrix arbiters of these routers take {} GiB", all >> 30);
-            return Err(Refusal::new(key, reason).instead("take round-robin ones"));
-        }
-        Ok(())
-    }
-
     /// The rules by which virtual channels and the switch are allocated on masks, where that is the same: all requests stand alike, and
     /// routers of at most `ports` ports are small enough.
     fn rules_on_masks(&self, ports: u32) -> Option<[Rule; 2]> {
@@ -99,7 +48,7 @@ impl FullParameters {
         if differs || self.speculates || !Masks::have_room(shapes(ports, router), router.virtual_channels) {
             return None;
         }
-        Some([allocators::rule_on_masks(&router.vc_allocator)?, allocators::rule_on_masks(&router.switch_allocator)?])
+        Some([rule_on_masks(&router.vc_allocator)?, rule_on_masks(&router.switch_allocator)?])
     }
 }
 
@@ -109,7 +58,7 @@ struct InputVc {
     packet: InputSlot,
     /// The step from which the front packet bids: for a virtual channel, then for the switch.
     ready: u64,
-    /// The output slot that the front packet holds, [`NONE`], or [`THROWN_AWAY`](crate::state::tile::THROWN_AWAY).
+    /// The output slot that the front packet holds, [`NONE`], or [`DISCARDED`](crate::record::marks::DISCARDED).
     output: u32,
     /// Flits in the buffer.
     flits: u16,
@@ -359,19 +308,11 @@ impl<M: VcMask> Full<M> {
     }
 }
 
-/// The sides of a router's virtual-channel allocation and of its switch allocation.
-fn shapes(ports: u32, router: &RouterParameters) -> [RouterShape; 2] {
-    let channels = ports * router.virtual_channels;
-    let switch = RouterShape { rows: ports * router.input_speedup, columns: ports * router.output_speedup };
-    [RouterShape { rows: channels, columns: channels }, switch]
-}
-
 /// Allocators without history. Random ones draw from the streams of their router, two of them.
 fn allocators(number: u32, ports: u32, full: &FullParameters, rules: Option<[Rule; 2]>) -> Allocators {
     let [channels, switch] = shapes(ports, &full.router);
-    let build = |parameters, shape, entity| {
-        allocators::build_full(AllocatorSpec { parameters, shape, stream: full.streams.get(Purpose::Allocation, entity) })
-    };
+    let build =
+        |parameters, shape, entity| build_full(AllocatorSpec { parameters, shape, stream: full.streams.get(Purpose::Allocation, entity) });
     match rules {
         Some([of_channels, of_switch]) => {
             Allocators::OnMasks { channels: MaskAllocator::new(of_channels, channels), switch: MaskAllocator::new(of_switch, switch) }
@@ -408,7 +349,7 @@ fn unit(number: u32, base: u32, ports: u32, full: &FullParameters, rules: Option
     }
 }
 
-impl<M: VcMask> RouterLayout for Full<M> {
+impl<M: VcMask> RouterState for Full<M> {
     type Mask = M;
     type Wheel = ListWheel;
     const LAYOUT: LayoutName = LayoutName::Full;
@@ -580,7 +521,9 @@ impl<M: VcMask> RouterLayout for Full<M> {
     fn is_idle(&self, block: u32) -> bool {
         self.sleep.awake[block as usize].is_empty() && self.sleep.alarms[block as usize].is_empty()
     }
+}
 
+impl<M: VcMask> RouterCycle for Full<M> {
     fn kill_port(tile: &mut Tile<'_, Self>, port: u32) {
         tile.cut_port(port);
     }

@@ -6,12 +6,13 @@
 
 use crate::fabric::features::passing::{Head, Predicts};
 use crate::fabric::layouts::full::{Allocators, Full, Unit};
-use crate::fabric::routing::Route;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
 use crate::state::blocks::Block;
 use crate::state::prediction::{CONNECTED, COUNTED, Early, PredictionUnit, WRONG};
-use crate::state::tile::{NONE, Tile};
+use crate::state::routing::Route;
+use crate::state::tile::Tile;
 use kasuri_model::router::VcRelease;
 use kasuri_network::routing::{Candidate, VirtualChannels};
 

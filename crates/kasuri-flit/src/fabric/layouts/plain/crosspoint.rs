@@ -3,9 +3,10 @@
 
 use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
 use crate::record::list::List;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
-use crate::state::tile::{NONE, Tile};
+use crate::state::tile::Tile;
 
 impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Each output port with a ready queue sends a flit. All choose before any sends, so that their order is of no consequence.

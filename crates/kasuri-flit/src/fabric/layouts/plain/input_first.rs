@@ -1,10 +1,11 @@
 //! Separable input-first switch allocation with round-robin arbiters, in two passes over the ports that are active.
 
 use crate::fabric::layouts::plain::{Plain, SwitchAllocation};
-use crate::record::allocators::from_pointer;
+use crate::record::allocators::allocator::from_pointer;
 use crate::record::list::List;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
-use crate::state::tile::{NONE, Tile};
+use crate::state::tile::Tile;
 use kasuri_network::memory::Column;
 
 /// What is noted within a cycle.

@@ -10,19 +10,24 @@ pub(crate) mod one_flit;
 mod predicted;
 mod prefetching;
 
+use crate::fabric::cycle::RouterCycle;
 use crate::fabric::layouts::plain::departures::Departures;
 use crate::fabric::layouts::plain::input_first::Picks;
-use crate::record::allocators::{self, PlainAllocator, from_pointer};
-use crate::record::list::List;
+use crate::record::allocators::allocator::{Pointers as AllocatorPointers, from_pointer};
+use crate::record::allocators::{self, PlainAllocator};
+use crate::record::links::Links;
+use crate::record::list::{List, put_back};
+use crate::record::marks::NONE;
+use crate::record::options::LayoutName;
 use crate::record::prefetch::prefetch;
+use crate::record::slots::{InputSlot, OutputSlot};
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::{ListWheel, Posts};
 use crate::state::blocks::Block;
-use crate::state::compiled::Parameters;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::output_shares::Shares;
-use crate::state::tile::{InputSlot, Links, NONE, OutputSlot, Tile, put_back};
-use crate::support::LayoutName;
+use crate::state::parameters::Parameters;
+use crate::state::tile::Tile;
 use kasuri_model::router::{Bidding, Switching, VcRelease};
 use kasuri_network::memory::Column;
 use std::hint::select_unpredictable;
@@ -138,7 +143,7 @@ impl<M: VcMask> SwitchAllocation<M> {
 }
 
 impl<M: VcMask> Plain<M> {
-    /// Gives an output slot to a head that crosses at once: unlike after [`RouterLayout::hold`] it need not bid for the switch.
+    /// Gives an output slot to a head that crosses at once: unlike after [`RouterState::hold`] it need not bid for the switch.
     fn take(&mut self, head: u32, output: u32) {
         let port = &mut self.output_port[output >> M::SHIFT];
         port.free = port.free.without(M::bit(output & (M::BITS - 1)));
@@ -147,7 +152,7 @@ impl<M: VcMask> Plain<M> {
     }
 }
 
-impl<M: VcMask> RouterLayout for Plain<M> {
+impl<M: VcMask> RouterState for Plain<M> {
     type Mask = M;
     type Wheel = ListWheel;
     const LAYOUT: LayoutName = LayoutName::Plain;
@@ -308,7 +313,9 @@ impl<M: VcMask> RouterLayout for Plain<M> {
     fn is_idle(&self, block: u32) -> bool {
         self.active[block as usize].is_empty()
     }
+}
 
+impl<M: VcMask> RouterCycle for Plain<M> {
     fn prefetch_block(tile: &Tile<'_, Self>, block: u32, length: u64) {
         tile.prefetch_plain_block(block, length);
     }
@@ -541,7 +548,7 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
         matches.clear();
         let layout = &mut self.layout;
         if let Some(PlainAllocator::Other(allocator)) = &mut layout.switch.allocator {
-            let pointers = allocators::Pointers { row: &mut layout.switch.row_pointer, column: &mut layout.switch.column_pointer };
+            let pointers = AllocatorPointers { row: &mut layout.switch.row_pointer, column: &mut layout.switch.column_pointer };
             allocator.allocate(&requests, pointers, &mut matches);
         }
         for &(input_port, port) in &matches {

@@ -10,13 +10,15 @@
 //! keeps apart.
 
 use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
+use crate::record::allocators::allocator::from_pointer;
 use crate::record::allocators::masks::Rule;
-use crate::record::allocators::{from_pointer, rule_on_masks};
-use crate::record::list::List;
+use crate::record::allocators::rule_on_masks;
+use crate::record::list::{List, put_back};
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
-use crate::state::compiled::Parameters;
-use crate::state::tile::{NONE, Tile, put_back};
+use crate::state::parameters::Parameters;
+use crate::state::tile::Tile;
 use kasuri_model::router::{AllocatorParameters, Bidding, VcRelease};
 use kasuri_network::memory::Column;
 use std::hint::select_unpredictable;

@@ -2,14 +2,15 @@
 
 use crate::fabric::features::passing::{Head, Predicts};
 use crate::fabric::layouts::plain::{InputVc, Plain};
-use crate::fabric::routing::Route;
 use crate::record::list::List;
+use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Wheel;
 use crate::state::blocks::Block;
-use crate::state::layout::RouterLayout;
+use crate::state::layout::RouterState;
 use crate::state::prediction::{Addresses, CONNECTED, COUNTED, PredictionUnit, WRONG};
-use crate::state::tile::{NONE, Tile};
+use crate::state::routing::Route;
+use crate::state::tile::Tile;
 use kasuri_model::router::Switching;
 use kasuri_network::routing::VirtualChannels;
 

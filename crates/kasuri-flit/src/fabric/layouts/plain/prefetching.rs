@@ -4,10 +4,11 @@
 
 use crate::fabric::layouts::plain::{InputVc, OutputVc, Plain, Pointers};
 use crate::record::list::List;
+use crate::record::marks::NONE;
 use crate::record::prefetch::{FLITS_AHEAD, prefetch, prefetch_all};
 use crate::record::vc_mask::VcMask;
 use crate::record::wheel::Posts;
-use crate::state::tile::{NONE, Tile};
+use crate::state::tile::Tile;
 
 /// A block of routers is fetched whole where at least one flit or credit arrives in a window for so many ports.
 const PORTS_FOR_EVENT: usize = 4;
