@@ -110,17 +110,17 @@ def experiment_page(schema: Schema) -> str:
         ),
         (
             "`[workload]` of `cenju4`",
-            'The programs of the machine with `endpoint.model = "cenju4"`: [the Cenju-4](../../explanation/cenju4.md).',
+            'The programs of the machine with `endpoint.model = "cenju4"`: [the Cenju-4](../../explanation/papers/cenju4.md).',
             sections["workload"]["anyOf"][1],
         ),
         (
             "`[workload]` of `dsm`",
-            'The programs of the machine with `endpoint.model = "dsm"`: [virtual networks](../../explanation/virtual-network.md).',
+            'The programs of the machine with `endpoint.model = "dsm"`: [virtual networks](../../explanation/papers/virtual-network.md).',
             sections["workload"]["anyOf"][2],
         ),
         (
             "`[[user]]`",
-            "A user of the machine, in place of `[traffic]`: [several users](../../explanation/virtual-network-users.md). "
+            "A user of the machine, in place of `[traffic]`: [several users](../../explanation/papers/virtual-network-users.md). "
             "`[user.traffic]` has the keys of `[traffic]`.",
             sections["user"]["items"],
         ),

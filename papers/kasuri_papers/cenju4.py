@@ -277,7 +277,7 @@ def tested(table: Table) -> Verdict:
 
 
 _FLIT = "flit"
-_CALIBRATED = ("the one-way time besides the network, MPI's part and memory's access are calibrated: docs/explanation/cenju4.md",)
+_CALIBRATED = ("the one-way time besides the network, MPI's part and memory's access are calibrated: docs/explanation/papers/cenju4.md",)
 
 PAPER = Paper(
     "cenju4",
@@ -402,7 +402,7 @@ PAPER = Paper(
             "reading",
             _FLIT,
             cenju4_system.all_to_all,
-            notes=("the judging cabling was fixed when it was known what this row gives with it: docs/explanation/cenju4.md",),
+            notes=("the judging cabling was fixed when it was known what this row gives with it: docs/explanation/papers/cenju4.md",),
             plot=Plot(SIZE, TIME, "bytes", "completion time (ns)"),
         ),
         Figure(

@@ -6,7 +6,7 @@
 For each network a file beside this one is run with four matrices of traffic, which are written beside a copy of it: ``uniform``;
 ``next``, where terminal i sends to i + 1; ``local``, where the weight of a destination falls with the square of the distance in
 terminal numbers; ``hot``, where four terminals get four times the traffic of the others. The tables go to standard output. With
-``--page`` they replace those of ``docs/explanation/prediction-study.md``, and the plot beside it is drawn anew. What the folder holds is
+``--page`` they replace those of ``docs/explanation/papers/prediction-study.md``, and the plot beside it is drawn anew. What the folder holds is
 not computed again.
 """
 
@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[2] / "docs" / "explanation" / "prediction-study.md"
+PAGE = HERE.parents[2] / "docs" / "explanation" / "papers" / "prediction-study.md"
 
 NETWORKS = {
     "mesh": ("8x8 mesh", 64),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// The constants of the interface, of the memory and of the library. Times are in nanoseconds.
 ///
-/// The defaults are those of the machine; docs/explanation/cenju4.md says which are given, derived and calibrated.
+/// The defaults are those of the machine; docs/explanation/papers/cenju4.md says which are given, derived and calibrated.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cenju4 {
