@@ -15,10 +15,13 @@ unexport PYTHONPATH PYTHONHOME
 say = @echo "kasuri: $(1)"
 
 .DELETE_ON_ERROR:
-.PHONY: help build mpi demo test test-rust test-python lint format verify bench timings docs fuzz clean rust
+.PHONY: help map build mpi demo test test-rust test-python lint format verify bench timings docs fuzz clean rust
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+map:  ## an index of all folders [IN=FOLDER: of the files in it]
+	@$(PYTHON) tools/map.py $(IN)
 
 # --- the virtual environment -----------------------------------------------------------------------------------------------------
 $(VENV)/.made:
@@ -93,7 +96,7 @@ verify-memory: build
 	@KASURI_MEMORY=all cargo test --locked --quiet --workspace --test run_memory
 
 verify-contributing: build $(VENV)/.test
-	$(call say,what CONTRIBUTING.md adds; compiled and tested)
+	$(call say,the additions of docs/how-to/extend; compiled and tested)
 	@KASURI_CONTRIBUTING=all $(PY) -m pytest tests/test_contributing.py
 
 verify-threads: $(VENV)/.made
@@ -254,13 +257,13 @@ lint: $(VENV)/.test  ## checks formatting, style and types
 	$(call say,style (cargo fmt; ruff; mypy))
 	@if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check && $(FORMAT_APART) --check; \
 	else echo "kasuri: rustfmt is not installed: left out"; fi
-	@$(PY) -m ruff format --check --quiet --no-cache python papers tests examples docs validation benches
-	@$(PY) -m ruff check --quiet --no-cache python papers tests examples docs validation benches
+	@$(PY) -m ruff format --check --quiet --no-cache python papers tests examples docs validation benches tools
+	@$(PY) -m ruff check --quiet --no-cache python papers tests examples docs validation benches tools
 	@$(PY) -m mypy --cache-dir $(VENV)/.mypy_cache --no-error-summary
 
 format: $(VENV)/.test  ## formats all Rust and Python files
 	@cargo fmt --all && $(FORMAT_APART)
-	@$(PY) -m ruff format --quiet --no-cache python papers tests examples docs validation benches
+	@$(PY) -m ruff format --quiet --no-cache python papers tests examples docs validation benches tools
 
 fuzz:  ## fuzzes every parser for FUZZ_SECONDS each (needs a nightly compiler and cargo-fuzz)
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \

@@ -1,4 +1,4 @@
-"""The steps of CONTRIBUTING.md, as they stand there: new files, their lines of the tables, their `mod` lines; then `cargo test`.
+"""The steps of docs/how-to/extend, exactly as printed: new files, their lines of the tables, their `mod` lines; then `cargo test`.
 
 They are applied to a copy of the workspace in ``target/contributing``, which stays, so that a second run compiles nothing.
 """
@@ -26,7 +26,7 @@ ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri-packet", "kasuri", "kasuri-distan
 # They compile a second workspace, which takes minutes.
 compiles = pytest.mark.skipif(os.environ.get("KASURI_CONTRIBUTING") != "all", reason="`make verify-contributing` compiles the additions")
 
-FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml)\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml|text)\n(.*?)```", re.DOTALL)
 LINES = re.compile(r"In `([^`]+)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
 DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
 EXPERIMENT = re.compile(r"\*\*Use it\.\*\* (?:[^\n]+\n)+\n```toml\n(.*?)```", re.DOTALL)
@@ -38,6 +38,7 @@ USES_ALL = """
 use kasuri_config::Document;
 use kasuri_network::deadlock::check;
 use kasuri_network::predictor::PREDICTORS;
+use kasuri_network::routing::ROUTINGS;
 use kasuri_network::topology::{NoFiles, TOPOLOGIES};
 use kasuri_workload::traffic::pattern::PATTERNS;
 
@@ -45,6 +46,7 @@ use kasuri_workload::traffic::pattern::PATTERNS;
 fn the_additions_are_listed() {
     assert!(TOPOLOGIES.iter().any(|entry| entry.name == "chordal-ring"));
     assert!(PATTERNS.iter().any(|entry| entry.name == "stride"));
+    assert!(ROUTINGS.iter().any(|entry| entry.name == "spanning-tree"));
     assert!(PREDICTORS.iter().any(|entry| entry.name == "most-frequent"));
 }
 
@@ -61,7 +63,10 @@ fn the_experiment_can_be_prepared() {
 """
 
 
-# What a run of an experiment on this page answers, as one line of JSON for each file.
+# The pages with an experiment that is run.
+RUN_PAGES = ("pattern", "routing", "predictor", "column", "endpoint", "engine")
+
+# What a run of an experiment of the guide answers, as one line of JSON for each file.
 RUN = """
 //! Runs experiments and prints their rows.
 
@@ -81,8 +86,18 @@ fn main() {
 """
 
 
+GUIDE = ROOT / "docs/how-to/extend"
+#: The pages of the guide, in the order of its list.
+PAGES = re.findall(r"^[a-z-]+$", re.findall(r"```\{toctree\}\n(.*?)```", (GUIDE / "index.md").read_text(), re.DOTALL)[0], re.MULTILINE)
+
+
 def guide() -> str:
-    return (ROOT / "CONTRIBUTING.md").read_text()
+    return "".join((GUIDE / f"{page}.md").read_text() for page in PAGES)
+
+
+def experiment_of(page: str) -> str:
+    """The experiment at the end of a page."""
+    return EXPERIMENT.findall((GUIDE / f"{page}.md").read_text())[0]
 
 
 def write(path: Path, content: bytes) -> None:
@@ -115,9 +130,8 @@ def copy() -> Path:
     changes = changed()
     changes["Cargo.toml"] = workspace(changes["Cargo.toml"])
     tests = "crates/kasuri-config/tests"
-    experiments = EXPERIMENT.findall(guide())
-    changes |= {f"{tests}/contributed.toml": experiments[1], f"{tests}/contributed.rs": USES_ALL.lstrip()}
-    changes |= {f"experiment{number}.toml": text for number, text in enumerate(experiments)}
+    changes |= {f"{tests}/contributed.toml": experiment_of("predictor"), f"{tests}/contributed.rs": USES_ALL.lstrip()}
+    changes |= {f"{page}.toml": experiment_of(page) for page in RUN_PAGES}
     changes["crates/kasuri/examples/contributed.rs"] = RUN.lstrip()
     copy_with(changes)
     return COPY
@@ -167,7 +181,11 @@ def test_each_addition_is_a_file_and_a_line():
     assert list(dict(FILE.findall(guide()))) == [
         "crates/kasuri-network/src/topology/chordal_ring.rs",
         "crates/kasuri-workload/src/traffic/pattern/stride.rs",
+        "crates/kasuri-network/src/routing/spanning_tree.rs",
         "crates/kasuri-network/src/predictor/most_frequent.rs",
+        "crates/kasuri-config/src/format/adjacency.rs",
+        "fuzz/fuzz_targets/adjacency.rs",
+        "fuzz/corpus/adjacency/star.adj",
         "crates/kasuri-workload/src/endpoint/relay.rs",
         "crates/kasuri-flit/src/edge/relay.rs",
         "crates/kasuri-flit/tests/suite/relay.rs",
@@ -178,11 +196,17 @@ def test_each_addition_is_a_file_and_a_line():
         name: [line[1:].strip() for line in differences.splitlines() if line.startswith("+")]
         for name, differences in LINES.findall(guide())
     }
-    # The line of the table and the `mod` line; of an engine the `use` line, and its name in manifests and floors.
+    # The line of the table and the `mod` line; of a column its value, of a format its ending, of an engine its name in manifests.
     assert {name: len(lines) for name, lines in added.items()} == {
         "crates/kasuri-network/src/topology/mod.rs": 2,
         "crates/kasuri-workload/src/traffic/pattern/mod.rs": 2,
+        "crates/kasuri-network/src/routing/mod.rs": 2,
         "crates/kasuri-network/src/predictor/mod.rs": 2,
+        "crates/kasuri/src/results.rs": 3,
+        "python/kasuri/_columns.py": 1,
+        "crates/kasuri-config/src/format/mod.rs": 1,
+        "crates/kasuri-config/src/topology/file.rs": 5,
+        "fuzz/Cargo.toml": 7,
         "crates/kasuri-workload/src/endpoint/mod.rs": 2,
         "crates/kasuri-flit/src/edge/mod.rs": 3,
         "crates/kasuri-flit/tests/suite/main.rs": 1,
@@ -198,13 +222,17 @@ def test_the_additions_compile_and_pass_the_tests_of_their_families(copy):
     # Of the tests those of these families.
     programs = [word for name in ("contributed", "suite") for word in ("--test", name)]
     packages = [word for crate in BELOW for word in ("--package", crate)]
-    families = ["routes::", "tables::", "traffic::", "topology::", "predictor::", "the_additions", "the_experiment"]
+    families = ["routes::", "tables::", "traffic::", "topology::", "spanning_tree::", "predictor::", "adjacency::", "the_additions"]
+    families.append("the_experiment")
     answer = cargo(copy, "test", "--offline", *packages, "--lib", *programs, "--", *families)
     assert '"0.0.0"' in (copy / "Cargo.lock").read_text(), "the copy has a version of its own"
     for test in (
         "topology::chordal_ring::tests::fourteen_routers_with_chords_of_five_are_the_heawood_graph",
         "traffic::pattern::stride::tests::destinations_go_round_after_the_last_terminal",
+        "routing::spanning_tree::tests::the_tree_of_a_full_mesh_is_a_star",
         "predictor::most_frequent::tests::the_majority_of_all_packets_is_the_guess",
+        "format::adjacency::tests::every_link_has_a_channel_each_way",
+        "format::adjacency::tests::no_beginning_of_a_file_panics",
         "the_additions_are_listed",
         "the_experiment_can_be_prepared",
         "routes::every_branch_of_every_routing_arrives",
@@ -227,11 +255,13 @@ def test_the_feed_and_the_engine_pass_their_tests(copy):
 def test_the_experiments_of_the_guide_run(copy):
     # An example of the crate: its command would take the place of the project's own in the target folder.
     cargo(copy, "build", "--offline", "--workspace", "--example", "contributed")
-    command = [str(TARGET / "debug/examples/contributed"), *(f"experiment{number}.toml" for number in range(4))]
+    command = [str(TARGET / "debug/examples/contributed"), *(f"{page}.toml" for page in RUN_PAGES)]
     answer = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True)
-    stride, all_three, relay, distances = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert (stride["status"], all_three["status"]) == ("converged", "converged")
-    assert (stride["prediction_attempts"], all_three["prediction_attempts"] > 0) == (None, True)
+    rows = dict(zip(RUN_PAGES, map(json.loads, answer.stdout.splitlines()), strict=True))
+    assert [rows[page]["status"] for page in ("pattern", "routing", "predictor", "column")] == ["converged"] * 4
+    assert (rows["pattern"]["prediction_attempts"], rows["predictor"]["prediction_attempts"] > 0) == (None, True)
+    assert (rows["column"]["channels_idle"], rows["engine"]["channels_idle"]) == (8, None)
+    relay, distances = rows["endpoint"], rows["engine"]
     assert (relay["status"], relay["completion_time"], relay["packet_latency_max"]) == ("completed", 306, 16)
     assert (distances["engine"], distances["packet_latency_mean"], distances["hops_mean"]) == ("distances", 6, 2)
 
