@@ -26,7 +26,7 @@ ABOVE = ("kasuri-flit", "kasuri-flow", "kasuri-packet", "kasuri", "kasuri-distan
 # They compile a second workspace, which takes minutes.
 compiles = pytest.mark.skipif(os.environ.get("KASURI_CONTRIBUTING") != "all", reason="`make verify-contributing` compiles the additions")
 
-FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml|text)\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"Write `([^`]+)`:\n\n```(?:rust|toml|text)\n(.*?\n)```$", re.DOTALL | re.MULTILINE)
 LINES = re.compile(r"In `([^`]+)` add [^\n]*:\n((?:\n```diff\n.*?```\n)+)", re.DOTALL)
 DIFFERENCE = re.compile(r"```diff\n(.*?)```", re.DOTALL)
 EXPERIMENT = re.compile(r"\*\*Use it\.\*\* (?:[^\n]+\n)+\n```toml\n(.*?)```", re.DOTALL)
