@@ -216,20 +216,24 @@ verify-papers: build
 timings: build  ## measures what an edit costs until the program and the tests are built again [COLD=1: and a build from nothing]
 	@$(PY) tools/timings.py $(if $(COLD),--cold)
 
+BENCH := $(PY) benches/record.py $(OUT)/bench.md
+
 bench: build  ## measures speed and memory [BOOKSIM=/path/to/booksim, SIMGRID=1: with the ratios to them]
 	$(call say,compiling the command for speed (profile release with link-time optimisation: takes minutes))
 	@cargo build --locked --release --package kasuri
 	@$(if $(SIMGRID),cargo build --locked --release --package kasuri --example list_messages && tools/simgrid.sh $(TARGET)/simgrid/batch)
+	@rm -f $(OUT)/bench.md
 	@status=0; \
-	  $(PY) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM)) || status=1; \
-	  $(if $(BOOKSIM),$(PY) benches/booksim.py --kasuri $(TARGET)/release/kasuri --booksim $(BOOKSIM) || status=1;) \
-	  $(PY) benches/prediction.py --kasuri $(TARGET)/release/kasuri || status=1; \
-	  $(PY) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
-	  $(PY) benches/astra.py --kasuri $(TARGET)/release/kasuri || status=1; \
-	  $(PY) benches/uec.py --kasuri $(TARGET)/release/kasuri || status=1; \
-	  $(PY) benches/fabric.py --kasuri $(TARGET)/release/kasuri || status=1; \
-	  $(PY) benches/flow.py --kasuri $(TARGET)/release/kasuri \
+	  $(BENCH) benches/speed.py --kasuri $(TARGET)/release/kasuri $(if $(BOOKSIM),--booksim $(BOOKSIM)) || status=1; \
+	  $(if $(BOOKSIM),$(BENCH) benches/booksim.py --kasuri $(TARGET)/release/kasuri --booksim $(BOOKSIM) || status=1;) \
+	  $(BENCH) benches/prediction.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(BENCH) benches/threads.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(BENCH) benches/astra.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(BENCH) benches/uec.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(BENCH) benches/fabric.py --kasuri $(TARGET)/release/kasuri || status=1; \
+	  $(BENCH) benches/flow.py --kasuri $(TARGET)/release/kasuri \
 	    $(if $(SIMGRID),--simgrid $(TARGET)/simgrid/batch --messages $(TARGET)/release/examples/list_messages) || status=1; \
+	  echo "kasuri: these tables are in $(OUT)/bench.md"; \
 	  exit $$status
 
 docs: build $(VENV)/.docs  ## the documentation, as web pages in docs/_build/html
