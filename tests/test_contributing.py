@@ -205,7 +205,7 @@ def test_each_addition_is_a_file_and_a_line():
         "crates/kasuri/src/results.rs": 3,
         "python/kasuri/_columns.py": 1,
         "crates/kasuri-config/src/format/mod.rs": 1,
-        "crates/kasuri-config/src/topology/file.rs": 5,
+        "crates/kasuri-config/src/topology/file.rs": 4,
         "fuzz/Cargo.toml": 7,
         "crates/kasuri-workload/src/endpoint/mod.rs": 2,
         "crates/kasuri-flit/src/edge/mod.rs": 3,
