@@ -56,7 +56,7 @@ def row(pattern: str, load: float, seed: int = 1) -> dict:
         "engine": "flit",
         "status": "saturated" if saturated else "converged",
         "message": "",
-        "kasuri_version": "0.1.0",
+        "kasuri_version": "0.2.0",
         "schema_version": 2,
         "network.topology": "mesh",
         "routing.algorithm": "dimension-order",

@@ -148,7 +148,7 @@ def test_another_version_and_other_rows_are_named(tmp_path):
     (tmp_path / "x.toml").write_text(FILE)
     command("run", "x.toml", "--out", "out", folder=tmp_path)
     command("pack", "out", "-o", "p.tar.gz", folder=tmp_path)
-    replace(tmp_path / "p.tar.gz", "pack.json", b'"0.1.0"', b'"0.0.9"')
+    replace(tmp_path / "p.tar.gz", "pack.json", f'"{kasuri.__version__}"'.encode(), b'"0.0.9"')
     assert "p.tar.gz was packed by kasuri 0.0.9 (" in command("run", "p.tar.gz", folder=tmp_path).stderr
     replace(tmp_path / "p.tar.gz", "effective.toml", b"load = 0.1\n", b"load = 0.15\n")
     stderr = command("run", "p.tar.gz", "--out", "other", folder=tmp_path, status=1).stderr
