@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import io
 import os
 import re
 import subprocess
 import sys
 import tomllib
+import types
 from pathlib import Path
 
 import pytest
 
+import kasuri
 from command_line import KASURI
 from kasuri import experiment
 
@@ -100,6 +103,20 @@ def test_every_page_is_in_a_list_and_every_picture_on_a_page():
 def test_every_generated_page_is_written_by_an_extension():
     written = "".join(file.read_text() for file in (DOCS / "_extensions").glob("*.py"))
     assert [page for page in GENERATED if f'"{page.stem}"' not in written and f'"{page.name}"' not in written] == []
+
+
+def test_the_page_of_columns_has_every_column_of_a_row(monkeypatch):
+    """Its table is read from the source, and Sphinx, which calls the extension, need not be installed."""
+    monkeypatch.setitem(sys.modules, "sphinx", types.ModuleType("sphinx"))
+    monkeypatch.setitem(sys.modules, "sphinx.application", types.SimpleNamespace(Sphinx=object))
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    page = importlib.import_module("kasuri_reference").columns_page()
+    traffic = {"pattern": "uniform", "load": 0.1}
+    row = kasuri.run(
+        {"network": {"topology": "full-mesh", "routers": 2, "concentration": 1}, "routing": {"algorithm": "minimal"}, "traffic": traffic}
+    )
+    missing = [name for name in row.columns if "." not in name and f"`{name}`" not in page]
+    assert missing == []
 
 
 def test_there_are_pages():

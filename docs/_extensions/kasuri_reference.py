@@ -304,7 +304,7 @@ def columns_page() -> str:
     source = (ROOT / "crates/kasuri/src/results.rs").read_text()
     listed = source.split("pub const COLUMNS")[1].split("\n];")[0]
     for name, value in re.findall(r'const (\w+): &str = "([^"]*)"', source):
-        listed = listed.replace(f"column({name},", f'column("{value}",')
+        listed = re.sub(rf"column\((\s*){name},", rf'column(\1"{value}",', listed)
     columns = re.findall(r'column\(\s*"(\w+)",\s*("[^"]*"|RATE),\s*"([^"]*)",?\s*\)', listed)
     if len(columns) != listed.count("column("):
         raise ValueError("results.rs: a line of the table COLUMNS is not understood")
