@@ -10,7 +10,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = ROOT / "crates"
-SIMULATING = ("kasuri-network", "kasuri-workload", "kasuri-model", "kasuri-formats", "kasuri-config", "kasuri-flit", "kasuri-flow", "kasuri-packet")
+SIMULATING = (
+    "kasuri-network",
+    "kasuri-workload",
+    "kasuri-model",
+    "kasuri-formats",
+    "kasuri-config",
+    "kasuri-flit",
+    "kasuri-flow",
+    "kasuri-packet",
+)
 
 # What is simulated, and the contract with the engines.
 DESCRIPTION = {"kasuri-network", "kasuri-workload", "kasuri-model"}
