@@ -47,6 +47,7 @@ REMAINING = {
     "Asked",
     "Beside",
     "Elsewhere",
+    "elsewhere",
     "Letter",
     "NOBODY",
     "Rarely",
