@@ -1,14 +1,17 @@
 //! The text of an experiment file as values, each with its place.
 
-use super::Known;
 use super::error::{ConfigError, Location};
+use super::flatten::{flatten, flatten_cases};
+use super::known::Known;
+use super::path::{MAX_DEPTH, assign, deep_key, is_within};
+use super::point::CASE;
 use super::shown::shown;
-use super::sweep::{CASE, flatten_cases};
 use kasuri_formats::names::unknown;
 use kasuri_formats::recognise::{self, Form};
+use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, Deserializer};
 use toml::{Spanned, Table, Value};
 
 /// The sections and keys at the top of the file, the engines' own sections apart.
@@ -119,13 +122,13 @@ impl Document {
             return Err(ConfigError { document: name.to_owned(), location, key: String::new(), message });
         }
         let spanned = DeTable::parse(text).map_err(syntax)?;
-        let table: Table = toml::from_str(text).map_err(syntax)?;
         let lines = Lines::new(text);
         let mut recorded = Recorded { lines: &lines, places: BTreeMap::new(), twice: None };
         for (key, value) in spanned.get_ref() {
             recorded.record(key.get_ref(), key.span().start, value);
         }
         let Recorded { places, twice, .. } = recorded;
+        let table = Table::deserialize(Deserializer::from(spanned)).map_err(syntax)?;
         let (name, engine_sections) = (name.to_owned(), known.engine_names().collect());
         Self { name, table, engine_sections, places, twice, set: Vec::new(), default: Location::Text { line: 1, column: 1 } }.normalised()
     }
@@ -356,73 +359,6 @@ fn parse_assignment(assignment: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value.unwrap_or_else(|| Value::String(text.trim().to_owned()))))
 }
 
-/// The most parts of a dotted key: tables in tables are read and dropped by functions that call themselves.
-const MAX_DEPTH: usize = 32;
-
-/// Where a dotted key begins that has more parts than [`MAX_DEPTH`], if there is one. Numbers and versions in a text have fewer.
-fn deep_key(text: &str) -> Option<usize> {
-    let (mut begin, mut dots, mut after_dot) = (0, 0, true);
-    for (offset, byte) in text.bytes().enumerate() {
-        match byte {
-            b'.' if !after_dot => (dots, after_dot) = (dots + 1, true),
-            b' ' | b'\t' => {}
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => after_dot = false,
-            _ => (begin, dots, after_dot) = (offset + 1, 0, true),
-        }
-        if dots > MAX_DEPTH {
-            return Some(begin);
-        }
-    }
-    None
-}
-
-/// Puts a value at a dotted path; missing tables are made, numbers are positions in lists.
-pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
-    if path.bytes().filter(|&byte| byte == b'.').count() > MAX_DEPTH {
-        return Err(format!("is a key of more than {MAX_DEPTH} parts; those of an experiment have at most six"));
-    }
-    assign_part(table, path, value)
-}
-
-fn assign_part(table: &mut Table, path: &str, value: Value) -> Result<(), String> {
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    if name.is_empty() {
-        return Err(format!("`{path}` has an empty part; write a dotted key such as traffic.load"));
-    }
-    let Some(rest) = rest else {
-        table.insert(name.to_owned(), value);
-        return Ok(());
-    };
-    let inner = table.entry(name).or_insert_with(|| Value::Table(Table::new()));
-    assign_within(inner, name, rest, value)
-}
-
-fn assign_within(container: &mut Value, name: &str, path: &str, value: Value) -> Result<(), String> {
-    match container {
-        Value::Table(table) => assign_part(table, path, value),
-        Value::Array(elements) => {
-            let (position, rest) = path.split_once('.').map_or((path, None), |(position, rest)| (position, Some(rest)));
-            let length = elements.len();
-            let element = position.parse::<usize>().ok().and_then(|position| elements.get_mut(position));
-            let element =
-                element.ok_or_else(|| format!("`{name}` is a list of {length}; `{position}` is no position in it (the first is 0)"))?;
-            match rest {
-                Some(rest) => assign_within(element, position, rest, value),
-                None => {
-                    *element = value;
-                    Ok(())
-                }
-            }
-        }
-        other => Err(format!("`{name}` is {}; it has no key `{path}`", shown(other))),
-    }
-}
-
-/// Is `path` this key or something in it?
-pub(super) fn is_within(path: &str, key: &str) -> bool {
-    path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
 /// Takes a dotted key out of the tables of one value of `[sweep]`, under whichever form it stands there. Has that changed anything?
 ///
 /// # Errors
@@ -438,30 +374,6 @@ fn take_out(value: &mut Value, key: &str) -> Result<bool, &'static str> {
         }
     }
     Ok(changed)
-}
-
-/// Makes `traffic.load = …` and `[sweep.traffic]` in `[sweep]` the same as `"traffic.load" = …`.
-///
-/// # Errors
-/// A key that is there twice.
-fn flatten(nested: Table, prefix: &str, flat: &mut Table) -> Result<(), String> {
-    for (key, value) in nested {
-        let path = format!("{prefix}{key}");
-        match value {
-            Value::Table(inner) if !is_range(&inner) => flatten(inner, &format!("{path}."), flat)?,
-            other => {
-                if flat.insert(path.clone(), other).is_some() {
-                    return Err(path);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// `{ from, to, step }`, possibly with a mistake in it. No section has a key of these names.
-pub(super) fn is_range(table: &Table) -> bool {
-    table.is_empty() || ["from", "to", "step"].iter().any(|key| table.contains_key(*key))
 }
 
 /// Where everything stands, while a text is read.

@@ -1,10 +1,11 @@
 //! The experiment as it is run, with all settings, as one file (`OUT/effective.toml`), and its section `[record]`.
 
-use super::document::{Document, Part, is_within};
+use super::document::{Document, Part};
 use super::error::ConfigError;
+use super::path::is_within;
+use super::point::CASE;
 use super::shape;
 use super::shown::shown;
-use super::sweep::CASE;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! `[endpoint]`: a machine with its programs in place of traffic, or interfaces between a closed workload and the network.
 
+use super::context::Context;
 use super::document::Part;
 use super::error::ConfigError;
 use super::section::Section;
 use super::shape;
-use super::study::Context;
 use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, EndpointModel, Prepared};
 use toml::Table;
 
@@ -32,39 +32,35 @@ impl Model {
     }
 }
 
-impl<'a> Context<'a> {
-    /// The model that `[endpoint]` names, if there is such a section.
-    pub(super) fn endpoint_model(self) -> Result<Option<Model>, ConfigError> {
-        let Some(table) = self.table("endpoint")? else { return Ok(None) };
-        let section = Section::new(self, "endpoint", table);
-        let entry = section.member(ENDPOINTS, "model", None)?;
-        section.refuse_unknown(&[entry.keys(), &["model"]], &format!("endpoint `{}`", entry.name))?;
-        let model = section.parse(entry, "model")?;
-        if self.point.table.contains_key("user")
-            && let Err(reason) = model.serves_users()
-        {
-            let problem = format!("conflicts with [[user]] where endpoint.model = \"{}\": {reason}; leave one of the two out", entry.name);
-            return Err(self.error("endpoint", Part::Key, problem));
-        }
-        Ok(Some(Model { name: entry.name, model }))
+/// The model that `[endpoint]` names, if there is such a section.
+pub(super) fn read(context: Context<'_>) -> Result<Option<Model>, ConfigError> {
+    let Some(table) = context.table("endpoint")? else { return Ok(None) };
+    let section = Section::new(context, "endpoint", table);
+    let entry = section.member(ENDPOINTS, "model", None)?;
+    section.refuse_unknown(&[entry.keys(), &["model"]], &format!("endpoint `{}`", entry.name))?;
+    let model = section.parse(entry, "model")?;
+    if context.point.table.contains_key("user")
+        && let Err(reason) = model.serves_users()
+    {
+        let problem = format!("conflicts with [[user]] where endpoint.model = \"{}\": {reason}; leave one of the two out", entry.name);
+        return Err(context.error("endpoint", Part::Key, problem));
     }
+    Ok(Some(Model { name: entry.name, model }))
+}
 
-    /// `[workload]`, which every endpoint needs.
-    pub(super) fn workload_of_endpoint(self) -> Result<&'a Table, ConfigError> {
-        self.required_table("workload", "collective = \"barrier\"")
-    }
+/// `[workload]`, which every endpoint needs.
+pub(super) fn workload<'a>(context: Context<'a>) -> Result<&'a Table, ConfigError> {
+    context.required_table("workload", "collective = \"barrier\"")
+}
 
-    /// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`.
-    pub(super) fn endpoint(self, model: &Model, with: &EndpointContext<'_>) -> Result<Prepared, ConfigError> {
-        let prepared = model.prepare(self, "workload", with)?;
-        let has_own_network = matches!(&prepared, Prepared::Machine(machine) if machine.packet_flits().is_none());
-        if has_own_network && self.table("traffic")?.is_some() {
-            let problem = format!(
-                "conflicts with endpoint.model = \"{}\", whose routers carry its programs' parcels alone; leave it out",
-                model.name
-            );
-            return Err(self.error("traffic", Part::Key, problem));
-        }
-        Ok(prepared)
+/// The machine that `[endpoint]` and `[workload]` describe, or the interfaces of `[endpoint]`.
+pub(super) fn prepare(context: Context<'_>, model: &Model, with: &EndpointContext<'_>) -> Result<Prepared, ConfigError> {
+    let prepared = model.prepare(context, "workload", with)?;
+    let has_own_network = matches!(&prepared, Prepared::Machine(machine) if machine.packet_flits().is_none());
+    if has_own_network && context.table("traffic")?.is_some() {
+        let problem =
+            format!("conflicts with endpoint.model = \"{}\", whose routers carry its programs' parcels alone; leave it out", model.name);
+        return Err(context.error("traffic", Part::Key, problem));
     }
+    Ok(prepared)
 }

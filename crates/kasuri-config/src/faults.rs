@@ -1,9 +1,10 @@
 //! `[faults]`: what of the network is down, from the beginning of a run on or from a time on.
 
+use super::context::Context;
+use super::document::Part;
 use super::error::ConfigError;
 use super::physical;
 use super::section::Section;
-use super::study::Context;
 use kasuri_formats::FormatError;
 use kasuri_formats::router_name::find_router;
 use kasuri_formats::words::{Word, lines_of_words, words};
@@ -128,108 +129,123 @@ struct Down<'a> {
     units: Units,
 }
 
-impl Context<'_> {
-    /// The network without what `[faults]` says is down in a cycle; 0 is before the run.
-    pub(super) fn damaged(self, table: &Table, network: &Network, files: &dyn Files, cycle: u64) -> Result<Network, ConfigError> {
-        let down = self.down(table, network, files)?;
-        let (cables, routers) = (down_in(&down.cables, cycle), down_in(&down.routers, cycle));
-        Ok(network.clone().without(&cables, &routers))
-    }
+/// The network without what `[faults]` says is down in a cycle; 0 is before the run.
+pub(super) fn damaged(
+    context: Context<'_>,
+    table: &Table,
+    network: &Network,
+    units: Units,
+    files: &dyn Files,
+    cycle: u64,
+) -> Result<Network, ConfigError> {
+    let down = down(context, table, network, units, files)?;
+    let (cables, routers) = (down_in(&down.cables, cycle), down_in(&down.routers, cycle));
+    Ok(network.clone().without(&cables, &routers))
+}
 
-    /// All that `[faults]` says is down at some time.
-    fn down<'n>(self, table: &Table, network: &'n Network, files: &dyn Files) -> Result<Down<'n>, ConfigError> {
-        let section = Section::new(self, "faults", table);
-        let keys: FaultsSection = section.whole()?;
-        let units = self.units()?;
-        let span = keys.span(units).map_err(|(key, problem)| section.error(key, problem))?;
-        let mut down = Down { network, all: cables(network), cables: Vec::new(), routers: Vec::new(), span, units };
-        for (place, link) in keys.links.iter().enumerate() {
-            let cable = words(link, false).and_then(|words| down.cable(&words));
-            down.cables.push((cable.map_err(|problem| section.error(&format!("links.{place}"), problem))?, span));
-        }
-        for (place, router) in keys.routers.iter().enumerate() {
-            let found = match router {
-                RouterRef::Number(number) if *number < network.router_count() => Ok(RouterId(*number)),
-                RouterRef::Number(number) => find_router(network, &number.to_string()),
-                RouterRef::Name(name) => find_router(network, name),
-            };
-            down.routers.push((found.map_err(|problem| section.error(&format!("routers.{place}"), problem))?, span));
-        }
-        for (place, &plane) in keys.planes.iter().enumerate() {
-            down.add_plane(plane, span).map_err(|problem| section.error(&format!("planes.{place}"), problem))?;
-        }
-        let count = keys.drawn_links(down.all.len()).map_err(|(key, problem)| section.error(key, problem))?;
-        down.cables.extend(drawn(&down.all, count, keys.seed).into_iter().map(|cable| (cable, span)));
-        if let Some(path) = &keys.path {
-            let bytes = files.read(path).map_err(|problem| section.error("path", problem))?;
-            down.read(path, &bytes).map_err(|error| section.error("path", error.to_string()))?;
-        }
-        Ok(down)
+/// All that `[faults]` says is down at some time.
+fn down<'n>(context: Context<'_>, table: &Table, network: &'n Network, units: Units, files: &dyn Files) -> Result<Down<'n>, ConfigError> {
+    let section = Section::new(context, "faults", table);
+    let keys: FaultsSection = section.whole()?;
+    let span = keys.span(units).map_err(|(key, problem)| section.error(key, problem))?;
+    let mut down = Down { network, all: cables(network), cables: Vec::new(), routers: Vec::new(), span, units };
+    for (place, link) in keys.links.iter().enumerate() {
+        let cable = words(link, false).and_then(|words| down.cable(&words));
+        down.cables.push((cable.map_err(|problem| section.error(&format!("links.{place}"), problem))?, span));
     }
-
-    /// What of `[faults]` fails, or comes up again, during the run.
-    pub(super) fn changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Changes, ConfigError> {
-        let section = Section::new(self, "faults", table);
-        let keys: FaultsSection = section.whole()?;
-        let units = self.units()?;
-        // A large network is not looked through for each point of a sweep if nothing has a time.
-        let has_times = keys.at.is_some() || keys.until.is_some() || keys.path.is_some();
-        let mut cycles = if has_times { self.cycles_of_changes(table, network, files)? } else { Vec::new() };
-        cycles.sort_unstable();
-        cycles.dedup();
-        if cycles.is_empty() && keys.at.is_none() {
-            let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
-            if let Some((key, _)) = given.into_iter().find(|&(_, given)| given) {
-                return Err(section.error(key, "is about what changes during the run; say when with at, or leave it out"));
-            }
-        }
-        let in_cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
-            let cycles = written.as_ref().map(|written| physical::cycles_of(written, units, most)).transpose();
-            cycles.map_err(|problem| section.error(key, problem))
+    for (place, router) in keys.routers.iter().enumerate() {
+        let found = match router {
+            RouterRef::Number(number) if *number < network.router_count() => Ok(RouterId(*number)),
+            RouterRef::Number(number) => find_router(network, &number.to_string()),
+            RouterRef::Name(name) => find_router(network, name),
         };
-        let detect_after = in_cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
-        let resend_after = in_cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
-        Ok(Changes { cycles, detect_after, resend_after })
+        down.routers.push((found.map_err(|problem| section.error(&format!("routers.{place}"), problem))?, span));
     }
-
-    /// The cycles in which something fails or comes up again, in any order, 0 as in [`Changes::cycles`].
-    fn cycles_of_changes(self, table: &Table, network: &Network, files: &dyn Files) -> Result<Vec<u64>, ConfigError> {
-        let down = self.down(table, network, files)?;
-        let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
-        let changes = spans.filter(|span| (span.from, span.until) != (0, NEVER));
-        Ok(changes.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != NEVER).collect())
+    for (place, &plane) in keys.planes.iter().enumerate() {
+        down.add_plane(plane, span).map_err(|problem| section.error(&format!("planes.{place}"), problem))?;
     }
+    let count = keys.drawn_links(down.all.len()).map_err(|(key, problem)| section.error(key, problem))?;
+    down.cables.extend(drawn(&down.all, count, keys.seed).into_iter().map(|cable| (cable, span)));
+    if let Some(path) = &keys.path {
+        let bytes = files.read(path).map_err(|problem| section.error("path", problem))?;
+        down.read(path, &bytes).map_err(|error| section.error("path", error.to_string()))?;
+    }
+    Ok(down)
+}
 
-    /// Refuses a damaged network in which a packet could not arrive by any routing.
-    pub(super) fn check_reachable(self, network: &Network) -> Result<(), ConfigError> {
-        let Some(damage) = network.damage() else { return Ok(()) };
-        let of_network = self.table("faults")?.is_none();
-        let key = if of_network { "network" } else { "faults" };
-        let error = |problem: String| Err(self.error(key, super::document::Part::Key, problem));
-        let served = |router: RouterId| {
-            (0..network.terminal_count())
-                .map(TerminalId)
-                .filter(move |&terminal| network.ejection_port(terminal).0 == router || network.injection_port(terminal).0 == router)
-        };
-        for &router in damage.routers() {
-            let lost: Vec<String> = served(router).map(|terminal| network.terminal_name(terminal)).collect();
-            if let [first, rest @ ..] = lost.as_slice() {
-                let more = rest.last().map_or(String::new(), |last| format!(" to {last}, {} in all", lost.len()));
-                return error(format!(
-                    "{} is down, and with it {first}{more}, which nobody can reach; leave the router up, or take its terminals out of the network",
-                    network.router_name(router)
-                ));
-            }
+/// What of `[faults]` fails, or comes up again, during the run.
+pub(super) fn read(
+    context: Context<'_>,
+    table: &Table,
+    network: &Network,
+    units: Units,
+    files: &dyn Files,
+) -> Result<Changes, ConfigError> {
+    let section = Section::new(context, "faults", table);
+    let keys: FaultsSection = section.whole()?;
+    // A large network is not looked through for each point of a sweep if nothing has a time.
+    let has_times = keys.at.is_some() || keys.until.is_some() || keys.path.is_some();
+    let mut cycles = if has_times { cycles_of_changes(context, table, network, units, files)? } else { Vec::new() };
+    cycles.sort_unstable();
+    cycles.dedup();
+    if cycles.is_empty() && keys.at.is_none() {
+        let given = [("detect_after", keys.detect_after.is_some()), ("resend_after", keys.resend_after.is_some())];
+        if let Some((key, _)) = given.into_iter().find(|&(_, given)| given) {
+            return Err(section.error(key, "is about what changes during the run; say when with at, or leave it out"));
         }
-        match separated(network) {
-            None => Ok(()),
-            Some((from, to)) => error(format!(
-                "cut the network: {}, and {} cannot reach {} by any path; take fewer, others or another seed",
-                damage.describe(network),
-                network.terminal_name(from),
-                network.terminal_name(to)
-            )),
+    }
+    let in_cycles = |key: &str, written: &Option<CyclesOrTime>, most: u64| {
+        let cycles = written.as_ref().map(|written| physical::cycles_of(written, units, most)).transpose();
+        cycles.map_err(|problem| section.error(key, problem))
+    };
+    let detect_after = in_cycles("detect_after", &keys.detect_after, MAX_CYCLES)?.unwrap_or(0);
+    let resend_after = in_cycles("resend_after", &keys.resend_after, u64::from(u32::MAX))?.map(|cycles| cycles as u32);
+    Ok(Changes { cycles, detect_after, resend_after })
+}
+
+/// The cycles in which something fails or comes up again, in any order, 0 as in [`Changes::cycles`].
+fn cycles_of_changes(
+    context: Context<'_>,
+    table: &Table,
+    network: &Network,
+    units: Units,
+    files: &dyn Files,
+) -> Result<Vec<u64>, ConfigError> {
+    let down = down(context, table, network, units, files)?;
+    let spans = down.cables.iter().map(|&(_, span)| span).chain(down.routers.iter().map(|&(_, span)| span));
+    let changes = spans.filter(|span| (span.from, span.until) != (0, NEVER));
+    Ok(changes.flat_map(|span| [span.from, span.until]).filter(|&cycle| cycle != NEVER).collect())
+}
+
+/// Refuses a damaged network in which a packet could not arrive by any routing.
+pub(super) fn check_reachable(context: Context<'_>, network: &Network) -> Result<(), ConfigError> {
+    let Some(damage) = network.damage() else { return Ok(()) };
+    let of_network = context.table("faults")?.is_none();
+    let key = if of_network { "network" } else { "faults" };
+    let error = |problem: String| Err(context.error(key, Part::Key, problem));
+    let served = |router: RouterId| {
+        (0..network.terminal_count())
+            .map(TerminalId)
+            .filter(move |&terminal| network.ejection_port(terminal).0 == router || network.injection_port(terminal).0 == router)
+    };
+    for &router in damage.routers() {
+        let lost: Vec<String> = served(router).map(|terminal| network.terminal_name(terminal)).collect();
+        if let [first, rest @ ..] = lost.as_slice() {
+            let more = rest.last().map_or(String::new(), |last| format!(" to {last}, {} in all", lost.len()));
+            return error(format!(
+                "{} is down, and with it {first}{more}, which nobody can reach; leave the router up, or take its terminals out of the network",
+                network.router_name(router)
+            ));
         }
+    }
+    match separated(network) {
+        None => Ok(()),
+        Some((from, to)) => error(format!(
+            "cut the network: {}, and {} cannot reach {} by any path; take fewer, others or another seed",
+            damage.describe(network),
+            network.terminal_name(from),
+            network.terminal_name(to)
+        )),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `[hosts]`: terminals that share a memory.
 
+use super::context::Context;
 use super::document::Part;
 use super::error::ConfigError;
 use super::section::Section;
-use super::study::Context;
 use kasuri_model::scenario::Hosts;
 use kasuri_workload::units::Units;
 use schemars::JsonSchema;
@@ -31,28 +31,26 @@ fn one() -> u32 {
 /// The most copies: more bytes than any memory carries.
 const MOST_COPIES: u32 = 1000;
 
-impl Context<'_> {
-    /// The hosts, if there is such a section.
-    pub(super) fn hosts(self, units: Units) -> Result<Option<Hosts>, ConfigError> {
-        let Some(table) = self.table("hosts")? else { return Ok(None) };
-        let section = Section::new(self, "hosts", table);
-        let keys: HostsSection = section.whole()?;
-        if keys.terminals_per_host == 0 {
-            return Err(section.error("terminals_per_host", "is 0; a host has at least 1 terminal"));
-        }
-        let rate = keys.memory_gbyte_per_second;
-        if !(rate > 0.0 && rate.is_finite()) {
-            return Err(section.error("memory_gbyte_per_second", format!("is {rate}; it must be above 0")));
-        }
-        if keys.copies > MOST_COPIES {
-            return Err(section.error("copies", format!("is {}; it must be 0 to {MOST_COPIES}", keys.copies)));
-        }
-        let (Some(flit_bytes), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else {
-            let problem = "asks what a flit and a cycle are: network.flit_bytes, and network.channel_gbit_per_second or network.cycle_ns";
-            return Err(self.error("hosts", Part::Key, problem));
-        };
-        // Gbyte/s are bytes per ns.
-        let passes = f64::from(1 + 2 * keys.copies);
-        Ok(Some(Hosts { terminals: keys.terminals_per_host, memory_bandwidth: rate * cycle_ns / (f64::from(flit_bytes) * passes) }))
+/// The hosts, if there is such a section.
+pub(super) fn read(context: Context<'_>, units: Units) -> Result<Option<Hosts>, ConfigError> {
+    let Some(table) = context.table("hosts")? else { return Ok(None) };
+    let section = Section::new(context, "hosts", table);
+    let keys: HostsSection = section.whole()?;
+    if keys.terminals_per_host == 0 {
+        return Err(section.error("terminals_per_host", "is 0; a host has at least 1 terminal"));
     }
+    let rate = keys.memory_gbyte_per_second;
+    if !(rate > 0.0 && rate.is_finite()) {
+        return Err(section.error("memory_gbyte_per_second", format!("is {rate}; it must be above 0")));
+    }
+    if keys.copies > MOST_COPIES {
+        return Err(section.error("copies", format!("is {}; it must be 0 to {MOST_COPIES}", keys.copies)));
+    }
+    let (Some(flit_bytes), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else {
+        let problem = "asks what a flit and a cycle are: network.flit_bytes, and network.channel_gbit_per_second or network.cycle_ns";
+        return Err(context.error("hosts", Part::Key, problem));
+    };
+    // Gbyte/s are bytes per ns.
+    let passes = f64::from(1 + 2 * keys.copies);
+    Ok(Some(Hosts { terminals: keys.terminals_per_host, memory_bandwidth: rate * cycle_ns / (f64::from(flit_bytes) * passes) }))
 }

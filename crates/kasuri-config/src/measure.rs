@@ -1,5 +1,10 @@
 //! `[measure]`: how long a run lasts and what ends it.
 
+use super::context::Context;
+use super::document::Part;
+use super::error::ConfigError;
+use super::section::Section;
+use kasuri_model::scenario::{ClosedWorkload, TrafficClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -223,4 +228,27 @@ impl BookSimRules {
             None => Ok(()),
         }
     }
+}
+
+pub(super) fn read(context: Context<'_>) -> Result<Measure, ConfigError> {
+    let Some(table) = context.table("measure")? else { return Ok(Measure::default()) };
+    let section = Section::new(context, "measure", table);
+    let measure: MeasureSection = section.whole()?;
+    measure.check().map_err(|(key, problem)| section.error(key, problem))?;
+    Ok(measure.measure())
+}
+
+/// A terminal that finishes is one with a batch of its own.
+pub(super) fn check_end(
+    context: Context<'_>,
+    measure: &Measure,
+    classes: &[TrafficClass],
+    workload: Option<&ClosedWorkload>,
+) -> Result<(), ConfigError> {
+    let batches = workload.is_none() && !classes.is_empty() && classes.iter().all(|class| class.packets_per_terminal.is_some());
+    if measure.until == Until::FirstTerminal && !batches {
+        let problem = "is \"first-terminal\", which asks for a batch of each terminal: traffic.process = \"batch\"; or leave it out";
+        return Err(context.error("measure.until", Part::Value, problem));
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! The JSON Schema of the experiment file, put together from the families' tables.
 
-use super::Known;
 use super::effective::Record;
 use super::faults::FaultsSection;
 use super::host_memory::HostsSection;
+use super::known::Known;
 use super::measure::MeasureSection;
 use super::physical::PhysicalLinks;
 use super::plot::Plot;

@@ -1,13 +1,13 @@
 //! One section of the file, or one class of traffic, with what its messages need.
 
+use super::context::Context;
 use super::document::Part;
 use super::error::ConfigError;
 use super::shape;
-use super::shown::shown;
-use super::study::{Context, find_member};
+use super::shown::{compact, shown};
 use kasuri_formats::names::unknown;
 use kasuri_network::fields::fields_of;
-use kasuri_network::registry::Entry;
+use kasuri_network::registry::{Entry, find};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use toml::de::Error;
@@ -57,14 +57,34 @@ impl<'a> Section<'a> {
         self.context.error(&self.path(key), Part::Key, message)
     }
 
-    /// The family member that `key` names.
+    /// The family member that `key` names, found in its table.
     pub(super) fn member<'t, F: ?Sized>(
         &self,
         table: &'t [Entry<F>],
         key: &str,
         default: Option<&str>,
     ) -> Result<&'t Entry<F>, ConfigError> {
-        find_member(self, table, key, default)
+        let names = || table.iter().map(|entry| entry.name);
+        let name = match (self.table.get(key), default) {
+            (Some(Value::String(name)), _) => name.as_str(),
+            (None, Some(default)) => default,
+            (None, None) => {
+                let message = format!("is missing; it must be one of {}", names().collect::<Vec<_>>().join(", "));
+                return Err(self.error_at_key(key, message));
+            }
+            (Some(other), _) => {
+                let hint = if other.is_array() {
+                    format!("; several values stand in [sweep]: \"{}\" = {}", self.path(key), compact(other))
+                } else {
+                    String::new()
+                };
+                let message = format!("is {}; it must be a string, one of {}{hint}", shown(other), names().collect::<Vec<_>>().join(", "));
+                return Err(self.error(key, message));
+            }
+        };
+        // The key `of` names a topology.
+        let kind = if key == "of" { "topology" } else { key };
+        find(table, name).ok_or_else(|| self.error(key, unknown(kind, name, names())))
     }
 
     /// Refuses keys in none of the lists. `whose` says whose keys the list shows.

@@ -1,10 +1,10 @@
 //! Terminals with several ports: each port is a terminal of the network that engines see.
 
+use super::context::Context;
 use super::document::Part;
 use super::error::ConfigError;
 use super::faults::Changes;
 use super::section::Section;
-use super::study::Context;
 use kasuri_model::scenario::{ClosedWorkload, Hosts};
 use kasuri_network::network::Network;
 use kasuri_network::network::terminal_ports::TerminalPorts;
@@ -71,78 +71,74 @@ const OF_ONE_PORT: [(&str, &str); 2] = [
     ("endpoint", "its network interfaces have one port"),
 ];
 
-impl Context<'_> {
-    /// How terminals choose among their ports, where they have several.
-    pub(super) fn port_choice(self, ports: Option<&Arc<TerminalPorts>>) -> Result<Option<ChosenPorts>, ConfigError> {
-        let table = self.required_table("routing", "algorithm = \"minimal\"")?;
-        let section = Section::new(self, "routing", table);
-        let written = table.get(TERMINAL_PORTS);
-        let Some(ports) = ports else {
-            return match written {
-                Some(_) => {
-                    Err(section.error_at_key(TERMINAL_PORTS, "is about terminals with several ports, and these have one; leave it out"))
-                }
-                None => Ok(None),
-            };
+/// How terminals choose among their ports, where they have several.
+pub(super) fn read(context: Context<'_>, ports: Option<&Arc<TerminalPorts>>) -> Result<Option<ChosenPorts>, ConfigError> {
+    let table = context.required_table("routing", "algorithm = \"minimal\"")?;
+    let section = Section::new(context, "routing", table);
+    let written = table.get(TERMINAL_PORTS);
+    let Some(ports) = ports else {
+        return match written {
+            Some(_) => Err(section.error_at_key(TERMINAL_PORTS, "is about terminals with several ports, and these have one; leave it out")),
+            None => Ok(None),
         };
-        let choice = match written {
-            Some(value) => value.clone().try_into().map_err(|_| {
-                let problem = format!("is {value}; it must be \"by-packet\", \"by-message\" or \"by-destination\"");
-                section.error(TERMINAL_PORTS, problem)
-            })?,
-            None => PortChoice::default(),
-        };
-        Ok(Some(ChosenPorts { ports: Arc::clone(ports), choice }))
-    }
+    };
+    let choice = match written {
+        Some(value) => value.clone().try_into().map_err(|_| {
+            let problem = format!("is {value}; it must be \"by-packet\", \"by-message\" or \"by-destination\"");
+            section.error(TERMINAL_PORTS, problem)
+        })?,
+        None => PortChoice::default(),
+    };
+    Ok(Some(ChosenPorts { ports: Arc::clone(ports), choice }))
+}
 
-    /// Refuses what knows terminals with one port only.
-    pub(super) fn check_one_port(self, wired: &Wired) -> Result<(), ConfigError> {
-        let asks = |key: &str| wired.ports.is_some() && self.point.table.contains_key(key);
-        match OF_ONE_PORT.into_iter().find(|(key, _)| asks(key)) {
-            None => Ok(()),
-            Some((key, reason)) => Err(self.knows_one_port(wired, key, reason)),
-        }
+/// Refuses what knows terminals with one port only.
+pub(super) fn check_one_port(context: Context<'_>, wired: &Wired) -> Result<(), ConfigError> {
+    let asks = |key: &str| wired.ports.is_some() && context.point.table.contains_key(key);
+    match OF_ONE_PORT.into_iter().find(|(key, _)| asks(key)) {
+        None => Ok(()),
+        Some((key, reason)) => Err(knows_one_port(context, wired, key, reason)),
     }
+}
 
-    /// Refuses failures during the run.
-    pub(super) fn check_no_change_of_ports(self, wired: &Wired) -> Result<(), ConfigError> {
-        if wired.ports.is_none() {
-            return Ok(());
-        }
-        let reason = "its terminals would have to leave ports that no longer lead to where they send";
-        Err(self.knows_one_port(wired, "faults", reason))
+/// Refuses failures during the run.
+pub(super) fn check_no_change_of_ports(context: Context<'_>, wired: &Wired) -> Result<(), ConfigError> {
+    if wired.ports.is_none() {
+        return Ok(());
     }
+    let reason = "its terminals would have to leave ports that no longer lead to where they send";
+    Err(knows_one_port(context, wired, "faults", reason))
+}
 
-    fn knows_one_port(self, wired: &Wired, key: &str, reason: &str) -> ConfigError {
-        let what = if key == "faults" { "has something that changes during the run, which " } else { "" };
-        let problem = format!(
-            "{what}does not go with terminals with several ports ({}): {reason}; take a network whose terminals have one",
-            wired.terminals.name()
-        );
-        self.error(key, Part::Key, problem)
-    }
+fn knows_one_port(context: Context<'_>, wired: &Wired, key: &str, reason: &str) -> ConfigError {
+    let what = if key == "faults" { "has something that changes during the run, which " } else { "" };
+    let problem = format!(
+        "{what}does not go with terminals with several ports ({}): {reason}; take a network whose terminals have one",
+        wired.terminals.name()
+    );
+    context.error(key, Part::Key, problem)
+}
 
-    /// Refuses what is down if it cuts a terminal off from another, whatever ports they take.
-    pub(super) fn check_ports_reachable(self, wired: &Wired) -> Result<(), ConfigError> {
-        let Some((from, to)) = wired.ports.as_ref().and_then(|ports| ports.separated()) else { return Ok(()) };
-        let [from, to] = [from, to].map(|terminal| wired.terminals.terminal_name(terminal));
-        let cut = wired
-            .network
-            .damage()
-            .map_or("the network is disconnected".to_owned(), |damage| format!("cut the network: {}", damage.describe(&wired.network)));
-        let key = if self.table("faults")?.is_some() { "faults" } else { "network" };
-        Err(self.error(key, Part::Key, format!("{cut}, and no port of {from} reaches one of {to}; take fewer, others or another seed")))
-    }
+/// Refuses what is down if it cuts a terminal off from another, whatever ports they take.
+pub(super) fn check_reachable(context: Context<'_>, wired: &Wired) -> Result<(), ConfigError> {
+    let Some((from, to)) = wired.ports.as_ref().and_then(|ports| ports.separated()) else { return Ok(()) };
+    let [from, to] = [from, to].map(|terminal| wired.terminals.terminal_name(terminal));
+    let cut = wired
+        .network
+        .damage()
+        .map_or("the network is disconnected".to_owned(), |damage| format!("cut the network: {}", damage.describe(&wired.network)));
+    let key = if context.table("faults")?.is_some() { "faults" } else { "network" };
+    Err(context.error(key, Part::Key, format!("{cut}, and no port of {from} reaches one of {to}; take fewer, others or another seed")))
+}
 
-    /// Hosts by the ports of their terminals.
-    pub(super) fn hosts_by_ports(self, hosts: Hosts, ports: Option<&Arc<TerminalPorts>>) -> Result<Hosts, ConfigError> {
-        let Some(ports) = ports else { return Ok(hosts) };
-        let Some(each) = ports.of_each() else {
-            let problem = "does not go with terminals of different numbers of ports: hosts are as many ports in a row";
-            return Err(self.error("hosts", Part::Key, problem));
-        };
-        Ok(Hosts { terminals: hosts.terminals * each, ..hosts })
-    }
+/// Hosts by the ports of their terminals.
+pub(super) fn hosts_by_ports(context: Context<'_>, hosts: Hosts, ports: Option<&Arc<TerminalPorts>>) -> Result<Hosts, ConfigError> {
+    let Some(ports) = ports else { return Ok(hosts) };
+    let Some(each) = ports.of_each() else {
+        let problem = "does not go with terminals of different numbers of ports: hosts are as many ports in a row";
+        return Err(context.error("hosts", Part::Key, problem));
+    };
+    Ok(Hosts { terminals: hosts.terminals * each, ..hosts })
 }
 
 /// The routing of a network by ports: of each of its planes by itself, if it has planes.

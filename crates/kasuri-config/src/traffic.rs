@@ -1,9 +1,9 @@
 //! `[traffic]` and its classes.
 
+use super::context::Context;
 use super::error::ConfigError;
 use super::section::Section;
 use super::shown::shown;
-use super::study::Context;
 use super::terminal_ports::ChosenPorts;
 use crate::pattern::ALL_PATTERNS;
 use kasuri_model::router::RouterParameters;

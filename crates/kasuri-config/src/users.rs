@@ -2,12 +2,12 @@
 
 pub(super) mod keys;
 
+use super::context::Context;
 use super::document::Part;
 use super::endpoint::Model;
 use super::error::ConfigError;
 use super::section::Section;
 use super::shown::shown;
-use super::study::Context;
 use super::trace::is_trace;
 use super::traffic::Setting;
 use kasuri_formats::names::unknown;
@@ -67,77 +67,73 @@ impl Sends<'_> {
     }
 }
 
-impl<'a> Context<'a> {
-    /// The users that the file describes, if it does.
-    pub(super) fn users(
-        self,
-        setting: &Setting<'_>,
-        model: Option<&Model>,
-        units: Units,
-        streams: &Streams,
-    ) -> Result<Option<UserTraffic>, ConfigError> {
-        let Some(list) = self.point.table.get("user") else {
-            for section in ["users", "translation"] {
-                if self.table(section)?.is_some() {
-                    let problem = "stands without users; describe each in a [[user]] section, or leave it out";
-                    return Err(self.error(section, Part::Key, problem));
-                }
-            }
-            return Ok(None);
-        };
-        for section in ["traffic", "workload"] {
-            if self.table(section)?.is_some() {
-                let problem = "conflicts with [[user]]; each user has its own in [user.traffic] or [user.workload], so leave it out";
-                return Err(self.error(section, Part::Key, problem));
+/// The users that the file describes, if it does.
+pub(super) fn read(
+    context: Context<'_>,
+    setting: &Setting<'_>,
+    model: Option<&Model>,
+    units: Units,
+    streams: &Streams,
+) -> Result<Option<UserTraffic>, ConfigError> {
+    let Some(list) = context.point.table.get("user") else {
+        for section in ["users", "translation"] {
+            if context.table(section)?.is_some() {
+                let problem = "stands without users; describe each in a [[user]] section, or leave it out";
+                return Err(context.error(section, Part::Key, problem));
             }
         }
-        let written = self.written_users(list)?;
-        let empty = Toml::new();
-        let section = Section::new(self, "users", self.table("users")?.unwrap_or(&empty));
-        let common: UsersSection = section.whole()?;
-        let names: Vec<&str> = written.iter().map(|user| user.keys.name.as_str()).collect();
-        if let Some(alone) = common.alone().filter(|alone| !names.contains(alone)) {
-            return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
+        return Ok(None);
+    };
+    for section in ["traffic", "workload"] {
+        if context.table(section)?.is_some() {
+            let problem = "conflicts with [[user]]; each user has its own in [user.traffic] or [user.workload], so leave it out";
+            return Err(context.error(section, Part::Key, problem));
         }
-        let (costs, addresses) = self.translation(units)?;
-        Assembly { context: self, setting, model, units, streams, written: &written, common }.assemble(costs, addresses).map(Some)
     }
+    let written = written_users(context, list)?;
+    let empty = Toml::new();
+    let section = Section::new(context, "users", context.table("users")?.unwrap_or(&empty));
+    let common: UsersSection = section.whole()?;
+    let names: Vec<&str> = written.iter().map(|user| user.keys.name.as_str()).collect();
+    if let Some(alone) = common.alone().filter(|alone| !names.contains(alone)) {
+        return Err(section.error("alone", unknown("user", alone, names.iter().copied())));
+    }
+    let (costs, addresses) = translation(context, units)?;
+    Assembly { context: context, setting, model, units, streams, written: &written, common }.assemble(costs, addresses).map(Some)
+}
 
-    fn translation(self, units: Units) -> Result<(Costs, Addresses), ConfigError> {
-        // Nobody asked what translating costs.
-        let Some(table) = self.table("translation")? else { return Ok((Costs::FREE, Addresses::default())) };
-        let section = Section::new(self, "translation", table);
-        let keys: TranslationSection = section.whole()?;
-        let both = keys.costs(units).and_then(|costs| keys.addresses().map(|addresses| (costs, addresses)));
-        both.map_err(|(key, problem)| section.error(key, problem))
-    }
+fn translation(context: Context<'_>, units: Units) -> Result<(Costs, Addresses), ConfigError> {
+    // Nobody asked what translating costs.
+    let Some(table) = context.table("translation")? else { return Ok((Costs::FREE, Addresses::default())) };
+    let section = Section::new(context, "translation", table);
+    let keys: TranslationSection = section.whole()?;
+    let both = keys.costs(units).and_then(|costs| keys.addresses().map(|addresses| (costs, addresses)));
+    both.map_err(|(key, problem)| section.error(key, problem))
+}
 
-    fn written_users(self, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
-        let wrong = || self.error("user", Part::Value, format!("is {}; users are written as [[user]], 1 to {MAX_USERS}", shown(list)));
-        let list = list.as_array().filter(|list| (1..=MAX_USERS).contains(&list.len())).ok_or_else(wrong)?;
-        let mut written: Vec<Written<'a>> = Vec::new();
-        for (number, user) in list.iter().enumerate() {
-            let table = user.as_table().ok_or_else(wrong)?;
-            let name = format!("user.{number}");
-            let section = Section::new(self, &name, table);
-            section.refuse_unknown(&[fields_of::<UserParameters>(), &["traffic", "workload"]], "a [[user]] section")?;
-            let keys: UserParameters = section.structure()?;
-            if written.iter().any(|other| other.keys.name == keys.name) {
-                return Err(
-                    section.error("name", format!("is \"{}\", which another user has already; give each user its own name", keys.name))
-                );
-            }
-            if !(keys.share > 0.0 && keys.share.is_finite()) {
-                return Err(section.error("share", format!("is {}; it must be above 0", keys.share)));
-            }
-            if keys.change_every == Some(0) {
-                return Err(section.error("change_every", "is 0; it must be at least 1 cycle, or be left out"));
-            }
-            let sends = sends(&section, table)?;
-            written.push(Written { section: name, keys, sends });
+fn written_users<'a>(context: Context<'a>, list: &'a Value) -> Result<Vec<Written<'a>>, ConfigError> {
+    let wrong = || context.error("user", Part::Value, format!("is {}; users are written as [[user]], 1 to {MAX_USERS}", shown(list)));
+    let list = list.as_array().filter(|list| (1..=MAX_USERS).contains(&list.len())).ok_or_else(wrong)?;
+    let mut written: Vec<Written<'a>> = Vec::new();
+    for (number, user) in list.iter().enumerate() {
+        let table = user.as_table().ok_or_else(wrong)?;
+        let name = format!("user.{number}");
+        let section = Section::new(context, &name, table);
+        section.refuse_unknown(&[fields_of::<UserParameters>(), &["traffic", "workload"]], "a [[user]] section")?;
+        let keys: UserParameters = section.structure()?;
+        if written.iter().any(|other| other.keys.name == keys.name) {
+            return Err(section.error("name", format!("is \"{}\", which another user has already; give each user its own name", keys.name)));
         }
-        Ok(written)
+        if !(keys.share > 0.0 && keys.share.is_finite()) {
+            return Err(section.error("share", format!("is {}; it must be above 0", keys.share)));
+        }
+        if keys.change_every == Some(0) {
+            return Err(section.error("change_every", "is 0; it must be at least 1 cycle, or be left out"));
+        }
+        let sends = sends(&section, table)?;
+        written.push(Written { section: name, keys, sends });
     }
+    Ok(written)
 }
 
 /// What a user sends, as its section says.

@@ -2,22 +2,11 @@
 
 use super::family::Families;
 use super::set;
+use super::setting::Setting;
 use crate::shown::compact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use toml::{Table, Value};
-
-/// A leaf key and its value.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Setting {
-    /// The dotted key.
-    pub(super) key: Arc<str>,
-    /// The part of the key, in bytes, that was written as a key; the rest are keys of tables that are merged.
-    pub(super) written: usize,
-    pub(super) value: Value,
-    /// Where it stands, as a path of the document.
-    pub(super) place: Arc<str>,
-}
 
 /// The values of one entry of `[sweep]`.
 #[derive(Clone, Debug)]
@@ -170,7 +159,7 @@ pub(super) fn leaves_of(key: &str, written: usize, value: Value, place: &str, fo
 }
 
 fn is_same_or_under(key: &str, other: &str) -> bool {
-    crate::document::is_within(key, other)
+    crate::path::is_within(key, other)
 }
 
 /// The keys above a key, from the top.

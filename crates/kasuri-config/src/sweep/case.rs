@@ -1,46 +1,18 @@
 //! `[[sweep.case]]`: values that go together, under a label.
 
-use super::axis::{Axis, Setting, leaves_of};
+use super::axis::{Axis, leaves_of};
 use super::family::Families;
-use super::{CASE, set};
-use crate::document::{Document, Part, is_range};
+use super::set;
+use super::setting::Setting;
+use crate::document::{Document, Part};
 use crate::error::ConfigError;
+use crate::point::CASE;
 use crate::shown::{compact, shown};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// The key of a case's label.
 const LABEL: &str = "label";
-
-/// Gives each key of each case its whole dotted name, as `[sweep]` itself has them.
-///
-/// # Errors
-/// The path of a key that is set twice.
-pub(crate) fn flatten_cases(cases: &mut Value) -> Result<(), String> {
-    for (number, case) in cases.as_array_mut().into_iter().flatten().enumerate() {
-        let Value::Table(nested) = case else { continue };
-        let mut flat = Table::new();
-        flatten(std::mem::take(nested), "", &mut flat).map_err(|key| format!("sweep.{CASE}.{number}.{key}"))?;
-        *nested = flat;
-    }
-    Ok(())
-}
-
-fn flatten(nested: Table, prefix: &str, flat: &mut Table) -> Result<(), String> {
-    for (key, value) in nested {
-        let path = format!("{prefix}{key}");
-        match value {
-            // An empty table changes nothing.
-            Value::Table(inner) if inner.is_empty() || !is_range(&inner) => flatten(inner, &format!("{path}."), flat)?,
-            other => {
-                if flat.insert(path.clone(), other).is_some() {
-                    return Err(path);
-                }
-            }
-        }
-    }
-    Ok(())
-}
 
 impl Document {
     /// The axis of all cases.
@@ -135,9 +107,9 @@ fn made_labels(axis: &Axis, file: &Table) -> Vec<String> {
     let mut tables: Vec<Table> = tables.collect();
     let mut values: BTreeMap<&str, Vec<Option<String>>> = BTreeMap::new();
     for setting in axis.all_settings() {
-        values
-            .entry(&setting.key)
-            .or_insert_with(|| tables.iter_mut().map(|table| set::at_mut(table, &setting.key).map(|value| compact(value))).collect());
+        values.entry(&setting.key).or_insert_with(|| {
+            tables.iter_mut().map(|table| crate::path::at_mut(table, &setting.key).map(|value| compact(value))).collect()
+        });
     }
     let label = |number: usize| {
         let mut alike: Vec<usize> = (0..axis.len()).collect();

@@ -4,7 +4,7 @@
 //! are left out of that run, unless the new member has a parameter of the same name. A parameter that the sweep itself sets always stays,
 //! so that one which does not fit is an error.
 
-use super::axis::Setting;
+use super::setting::Setting;
 use crate::pattern::ALL_PATTERNS;
 use crate::routing::ALL_ROUTINGS;
 use crate::topology::ALL_TOPOLOGIES;
@@ -112,10 +112,10 @@ impl Families {
             let (place, name) = split(&setting.key);
             let Some(&selector) = selectors(place).iter().find(|&&selector| selector == name) else { continue };
             let Some(table) = table_at(file, place) else { continue };
-            let is_set = |key: &str| settings.iter().any(|other| crate::document::is_within(&other.key, &format!("{place}.{key}")));
+            let is_set = |key: &str| settings.iter().any(|other| crate::path::is_within(&other.key, &format!("{place}.{key}")));
             let leaving: Vec<String> = table.keys().filter(|key| self.leaves(selector, key, table, place, settings)).cloned().collect();
             let leaving: Vec<String> = leaving.into_iter().filter(|key| !is_set(key)).collect();
-            if let Some(Value::Table(table)) = super::set::at_mut(file, place) {
+            if let Some(Value::Table(table)) = crate::path::at_mut(file, place) {
                 leaving.iter().for_each(|key| {
                     table.remove(key);
                 });

@@ -1,8 +1,8 @@
 //! Putting the values of a sweep into the file's.
 
-use super::axis::Setting;
 use super::family::Families;
-use crate::document::assign;
+use super::setting::Setting;
+use crate::path::{assign, at_mut};
 use toml::{Table, Value};
 
 /// Puts settings into a table; a table of the file that gets another member of its family loses the keys of the old one.
@@ -29,18 +29,4 @@ fn make_way(table: &mut Table, setting: &Setting) {
             Some(other) => *other = Value::Table(Table::new()),
         }
     }
-}
-
-/// The value of a dotted key; numbers are positions in lists.
-pub(super) fn at_mut<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Value> {
-    let mut parts = key.split('.');
-    let mut value = table.get_mut(parts.next()?)?;
-    for part in parts {
-        value = match value {
-            Value::Table(table) => table.get_mut(part)?,
-            Value::Array(elements) => elements.get_mut(part.parse::<usize>().ok()?)?,
-            _ => return None,
-        };
-    }
-    Some(value)
 }
