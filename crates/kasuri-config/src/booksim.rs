@@ -512,7 +512,10 @@ mod tests {
             ("topology = mesh; routing_function = dor; st_final_delay = 0;", "give at least 1"),
             ("topology = mesh; routing_function = dor; num_vcs = 0;", "must be 1 to 256"),
             ("topology = mesh; routing_function = dor; sim_type = speed;", "latency, throughput and batch"),
-            ("topology = mesh; routing_function = dor; use_read_write = 1; num_vcs = 8;", "read_reply_begin_vc = 8: is no virtual channel"),
+            (
+                "topology = mesh; routing_function = dor; use_read_write = 1; num_vcs = 8;",
+                "read_reply_begin_vc = 8: is not a virtual channel",
+            ),
             ("k = 8;", "BookSim's default: routing_function = none"),
         ] {
             let message = translate(assignments, Rules::BookSim).unwrap_err().to_string();

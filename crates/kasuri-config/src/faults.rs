@@ -324,13 +324,13 @@ impl Down<'_> {
             [kind, rest @ ..] if kind.is("link") => self.cables.push((self.cable(rest)?, span)),
             [kind, router] if kind.is("router") => self.routers.push((find_router(self.network, &router.text)?, span)),
             [kind, plane] if kind.is("plane") => {
-                let number = plane.text.parse().map_err(|_| format!("`{}` is no plane; give its number", plane.text))?;
+                let number = plane.text.parse().map_err(|_| format!("invalid plane `{}`; expected its number", plane.text))?;
                 self.add_plane(number, span)?;
             }
             _ => {
                 let words: Vec<&str> = line.iter().map(|word| &*word.text).collect();
                 let right = "a line is `link A.p`, `link A B`, `link A B copy c`, `router A` or `plane i`, and may end with `at TIME` and `until TIME`";
-                return Err(format!("`{}` is no fault; {right}", words.join(" ")));
+                return Err(format!("invalid fault `{}`; {right}", words.join(" ")));
             }
         }
         Ok(())
@@ -341,7 +341,7 @@ impl Down<'_> {
         match words {
             [place] => {
                 let split = place.text.rsplit_once('.').filter(|(_, port)| port.parse::<Port>().is_ok());
-                let (router, port) = split.ok_or_else(|| format!("`{}` is no link; {LINK_FORMS}", place.text))?;
+                let (router, port) = split.ok_or_else(|| format!("invalid link `{}`; {LINK_FORMS}", place.text))?;
                 self.at_port(find_router(self.network, router)?, port)
             }
             [router, word, port] if word.is("port") => self.at_port(find_router(self.network, &router.text)?, &port.text),
@@ -349,7 +349,7 @@ impl Down<'_> {
             [one, other, word, copy] if word.is("copy") => self.between(&one.text, &other.text, Some(&copy.text)),
             _ => {
                 let words: Vec<&str> = words.iter().map(|word| &*word.text).collect();
-                Err(format!("`{}` is no link; {LINK_FORMS}", words.join(" ")))
+                Err(format!("invalid link `{}`; {LINK_FORMS}", words.join(" ")))
             }
         }
     }

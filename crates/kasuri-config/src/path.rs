@@ -52,7 +52,7 @@ fn assign_within(container: &mut Value, name: &str, path: &str, value: Value) ->
             let length = elements.len();
             let element = position.parse::<usize>().ok().and_then(|position| elements.get_mut(position));
             let element =
-                element.ok_or_else(|| format!("`{name}` is a list of {length}; `{position}` is no position in it (the first is 0)"))?;
+                element.ok_or_else(|| format!("invalid position `{position}` in the list `{name}` of {length}; the first is 0"))?;
             match rest {
                 Some(rest) => assign_within(element, position, rest, value),
                 None => {

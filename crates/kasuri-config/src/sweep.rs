@@ -143,7 +143,7 @@ impl Document {
             return Err(self.error(&path, Part::Key, message));
         }
         if section == CASE {
-            let message = "is no list of cases; each case begins with [[sweep.case]]";
+            let message = "is not a list of cases; each case begins with [[sweep.case]]";
             return Err(self.error(&path, Part::Key, message));
         }
         if let Some(problem) = self.section_problem(section) {

@@ -16,8 +16,8 @@ fn object(name: &str, bytes: &[u8], what: &str) -> Result<Map<String, Value>, Fo
     let text = crate::text::text_of(name, bytes)?;
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(FormatError::new(name, 1, format!("is no object; {what} is written {{\"key\": value, …}}"))),
-        Err(error) => Err(FormatError::new(name, error.line().max(1), format!("is no JSON: {error}")).in_column(error.column().max(1))),
+        Ok(_) => Err(FormatError::new(name, 1, format!("expected an object; {what} is written {{\"key\": value, …}}"))),
+        Err(error) => Err(FormatError::new(name, error.line().max(1), format!("invalid JSON: {error}")).in_column(error.column().max(1))),
     }
 }
 

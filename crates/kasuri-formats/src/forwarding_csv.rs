@@ -33,7 +33,11 @@ pub fn parse(name: &str, bytes: &[u8], network: &Network) -> Result<ForwardingTa
         let (router, destination, port, channel) = match words[..] {
             [router, destination, port] => (router, destination, port, None),
             [router, destination, port, channel] => (router, destination, port, Some(channel)),
-            _ => return Err(error(format!("`{line}` is no entry; a line is router,destination,port, or with ,virtual_channel behind"))),
+            _ => {
+                return Err(error(format!(
+                    "invalid entry `{line}`; expected router,destination,port or router,destination,port,virtual_channel"
+                )));
+            }
         };
         if *with_channels.get_or_insert(channel.is_some()) != channel.is_some() {
             return Err(error("has a virtual channel and lines before it have none, or the other way round".to_owned()));
@@ -52,7 +56,7 @@ pub fn parse(name: &str, bytes: &[u8], network: &Network) -> Result<ForwardingTa
         tables.set(router, address, port);
         if let Some(word) = channel {
             let found = word.parse().ok().filter(|&channel| channel <= MAX_VIRTUAL_CHANNEL);
-            let no_channel = || error(format!("`{word}` is no virtual channel; they are numbered 0 to {MAX_VIRTUAL_CHANNEL}"));
+            let no_channel = || error(format!("invalid virtual channel `{word}`; expected 0 to {MAX_VIRTUAL_CHANNEL}"));
             tables.set_virtual_channel(router, address, found.ok_or_else(no_channel)?);
         }
     }

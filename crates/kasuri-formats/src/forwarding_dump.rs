@@ -157,7 +157,7 @@ fn shown(text: &str) -> String {
 }
 
 fn wrong_row(text: &str) -> String {
-    format!("`{}` is no row; a row is a LID and a port, such as 0x0001 005; was the dump cut short?", shown(text))
+    format!("invalid row `{}`; expected a LID and a port, e.g. 0x0001 005; was the dump cut short?", shown(text))
 }
 
 /// GUID and name in `Unicast lids [0x0-0x30] of switch Lid 2 guid 0x0002c90000001000 (leaf 0):`.
@@ -237,8 +237,8 @@ mod tests {
             ("1 lids dumped\n", "", "d:13: the table that begins in line 11 ends after 1 rows"),
             ("/usr/sbin/ibroute: iberror: failed: dump tables: x\n", "", "d:15: the table that begins in line 14 ends after 1 rows"),
             ("'T3'):\n", "'T3'):\n0x0002 001\n", "d:14: says `1 lids dumped`, but the table that begins in line 11 has 2 rows"),
-            ("0x0003 255", "0x0003", "d:6: `0x0003` is no row"),
-            ("0x0003 255", "0x0003 256", "d:6: `0x0003 256` is no row"),
+            ("0x0003 255", "0x0003", "d:6: invalid row `0x0003`"),
+            ("0x0003 255", "0x0003 256", "d:6: invalid row `0x0003 256`"),
             ("Unicast lids [0x0-0x3]", "lids [0x0-0x3]", "d:1: `lids [0x0-0x3]"),
             ("guid 0x0002c900000010a0", "", "d:1: `Unicast lids"),
         ] {

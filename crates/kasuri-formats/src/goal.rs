@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
         }
         for wait in waits {
             let position = |(label, place): (&str, Place)| {
-                let problem = || self.error(place, format!("`{label}` is no label of rank {rank}; a label is written `{label}: send …`"));
+                let problem = || self.error(place, format!("unknown label `{label}` of rank {rank}; a label is written `{label}: send …`"));
                 labels.get(label).copied().ok_or_else(problem)
             };
             block.dependencies.push(Dependency { operation: position(wait.operation)?, on: position(wait.on)?, on_start: wait.on_start });
@@ -349,7 +349,7 @@ impl<'a> Parser<'a> {
                 return Err(self.error(place, problem));
             }
             other => {
-                let problem = format!("`{}` is no operation; there are send, recv and calc", other.chars().take(40).collect::<String>());
+                let problem = format!("unknown operation `{}`; expected send, recv or calc", other.chars().take(40).collect::<String>());
                 return Err(self.error(place, problem));
             }
         };
@@ -548,9 +548,9 @@ mod tests {
             ("num_ranks 1\nrank 0 {\ncalc 1 nic 1 }", "a.goal:3:8: a calc has no `nic`"),
             ("num_ranks 1\nrank 0 {\nsend 1b to 0 nic 5000000000 }", "a.goal:3:18: `5000000000` is too large"),
             ("num_ranks 1\nrank 0 {\nsend 1b to 0 tag 1 tag 2 }", "a.goal:3:20: `tag` stands twice"),
-            ("num_ranks 1\nrank 0 {\na: a requires a }", "a.goal:3:4: `a` is no operation"),
+            ("num_ranks 1\nrank 0 {\na: a requires a }", "a.goal:3:4: unknown operation `a`"),
             ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1 }", "a.goal:4:1: the label `a` stands in rank 0 a second time"),
-            ("num_ranks 1\nrank 0 {\na: calc 1\na requires b }", "a.goal:4:12: `b` is no label of rank 0"),
+            ("num_ranks 1\nrank 0 {\na: calc 1\na requires b }", "a.goal:4:12: unknown label `b` of rank 0"),
             ("num_ranks 1\nrank 0 {\na: put 8b to 0 }", "a.goal:3:4: `put` is an operation of Portals 4, which is not simulated"),
             ("num_ranks 1\nrank 0 {\nl1 l2 }", "a.goal:3:4: `l2` stands where there must be `:`, `requires` or `irequires`"),
             ("num_ranks 1\nrank 0 {\né: calc 1 }", "a.goal:3:1: `é` stands where there must be an operation, a label or `}`"),

@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         let data = self.data(element)?;
         let end = |key: &str, port: &str| {
             let id = self.xml.needed(element, key)?;
-            let node = *self.nodes.get(id).ok_or_else(|| self.xml.error(element, format!("{key} is `{}`, which is no node", short(id))))?;
+            let node = *self.nodes.get(id).ok_or_else(|| self.xml.error(element, format!("{key}: unknown node `{}`", short(id))))?;
             let port = self.number(element, &data, port, MAX_PORTS as u32 - 1)?.map(|port| port as Port);
             Ok(if let Node::Router(router, _) = node { Node::Router(router, port) } else { node })
         };
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_shown_with_its_line() {
         for (old, new, expected) in [
-            ("target=\"b\"", "target=\"c\"", "g:9: target is `c`, which is no node"),
+            ("target=\"b\"", "target=\"c\"", "g:9: target: unknown node `c`"),
             ("target=\"b\"", "target=\"a\"", "g:9: joins a router to itself"),
             ("400.0", "fast", "g:9: gbit is `fast`; it must be Gbit/s above 0"),
             (">terminal<", ">host<", "g:8: kind is `host`; it must be router or terminal"),

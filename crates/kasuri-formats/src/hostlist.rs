@@ -55,7 +55,7 @@ fn expand(part: &str, names: &mut Vec<String>, before: u64) -> Result<(), String
     let mut count = 0u64;
     for range in list.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let wrong = || format!("`{range}` in `{part}` is no number or range, such as 3 or 01-18");
+        let wrong = || format!("invalid range `{range}` in `{part}`; expected e.g. 3 or 01-18");
         let number = |digits: &str| digits.trim().parse::<u64>().map_err(|_| wrong());
         let (from, to, width) = (number(first)?, number(last)?, first.trim().len());
         if from > to {

@@ -61,7 +61,8 @@ pub fn parse(name: &str, bytes: &[u8], terminals: u32) -> Result<Hosts, FormatEr
 pub fn parse_terminals(text: &str) -> Result<Vec<TerminalId>, String> {
     let mut terminals = Vec::new();
     for part in text.split(',') {
-        let number = |digits: &str| digits.trim().parse::<u32>().map_err(|_| format!("`{part}` is no terminal or range, such as 7 or 0-7"));
+        let number =
+            |digits: &str| digits.trim().parse::<u32>().map_err(|_| format!("invalid terminal or range `{part}`; expected e.g. 7 or 0-7"));
         let (first, last) = match part.split_once('-') {
             Some((first, last)) => (number(first)?, number(last)?),
             None => (number(part)?, number(part)?),
@@ -103,7 +104,7 @@ mod tests {
     fn errors_name_the_line_and_what_would_be_right() {
         for (text, expected) in [
             ("a 0\nb\n", "h.txt:2: `b` has no terminal; a line is a host and its terminals"),
-            ("a x\n", "h.txt:1: `x` is no terminal or range"),
+            ("a x\n", "h.txt:1: invalid terminal or range `x`"),
             ("a 3-6\n", "h.txt:1: puts `a` at terminal 6; the network's are 0 to 5"),
             ("a 0-1\nb 1\n", "h.txt:2: puts `b` at terminal 1, where `a` is already"),
         ] {

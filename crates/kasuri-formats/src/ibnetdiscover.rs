@@ -104,7 +104,7 @@ fn node(kind: Kind, text: &str, (guid, system): (Option<u64>, Option<u64>), line
         return Err("is a line of `ibnetdiscover -l` (or -S, -H, -R), which names no cables; run it without these options".to_owned());
     }
     let (before, comment) = text.split_once('#').unwrap_or((text, ""));
-    let wrong = || format!("`{}` is no node; it has a number of ports and an id: Switch 36 \"S-0002c90000001000\"", before.trim());
+    let wrong = || format!("invalid node `{}`; expected a number of ports and an id, e.g. Switch 36 \"S-0002c90000001000\"", before.trim());
     let (head, id, _) = quoted(before).ok_or_else(wrong)?;
     let ports = head.split_whitespace().nth(1).and_then(|word| word.parse().ok()).filter(|ports| (0..=MAX_PORT).contains(ports));
     let ports = ports.ok_or_else(wrong)?;
@@ -125,9 +125,7 @@ fn port(text: &str, node: u32, is_switch: bool, line: usize) -> Result<End, Stri
     // Names in the comment may hold anything, so it begins at the first `#` after the peer.
     let wrong = || {
         let shown: String = text.chars().take(60).collect();
-        format!(
-            "`{shown}` is no port with a cable, such as [1] \"S-0002c90000001000\"[4] # \"leaf 0\" lid 2 4xQDR; was the dump cut short?"
-        )
+        format!("invalid port `{shown}`; expected e.g. [1] \"S-0002c90000001000\"[4] # \"leaf 0\" lid 2 4xQDR; was the dump cut short?")
     };
     let (head, peer, rest) = quoted(text).ok_or_else(wrong)?;
     let (port, after) = bracketed(head).ok_or_else(wrong)?;
@@ -138,7 +136,7 @@ fn port(text: &str, node: u32, is_switch: bool, line: usize) -> Result<End, Stri
     if let Some(comment) = comment {
         let comment = without_full_information(comment);
         let word = comment.rsplit(char::is_whitespace).next().unwrap_or_default();
-        let no_rate = || format!("ends with `{word}`, which is no rate; {}; was the dump cut short?", Rate::right());
+        let no_rate = || format!("invalid rate `{word}` at the end; {}; was the dump cut short?", Rate::right());
         rate = Some(Rate::parse(word).ok_or_else(no_rate)?);
         if !is_switch {
             let own = comment.split('"').next().unwrap_or_default();
@@ -218,9 +216,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_line() {
         for (old, new, expected) in [
-            ("Switch\t6 ", "Switch\tsix ", "t:6: `Switch\tsix \"S-0002c900000010a0\"` is no node"),
+            ("Switch\t6 ", "Switch\tsix ", "t:6: invalid node `Switch\tsix \"S-0002c900000010a0\"`"),
             ("[5]\t\"H", "[5\t\"H", "t:7: `[5\t"),
-            ("lid 15 4xQDR\n\n", "lid 15 4xQD\n\n", "t:7: ends with `4xQD`, which is no rate"),
+            ("lid 15 4xQDR\n\n", "lid 15 4xQD\n\n", "t:7: invalid rate `4xQD` at the end"),
             ("lmc 2", "lmc 9", "t:11: has an lmc of 9"),
             ("lid 15 lmc", "lid 99999999 lmc", "t:11: has lid 99999999"),
             ("vendid=0x0", "vendor 0", "t:4: `vendor 0` is neither a node"),

@@ -70,7 +70,7 @@ fn port(text: &str) -> Result<Line<'_>, String> {
     let shown = || text.chars().take(60).collect::<String>();
     let wrong = || {
         format!(
-            "`{}` is no port; a line is CA, SW or RT, LID, port, GUID, width, speed, - and the same of the other end, names; was the dump \
+            "invalid port `{}`; a line is CA, SW or RT, LID, port, GUID, width, speed, - and the same of the other end, names; was the dump \
              cut short?",
             shown()
         )
@@ -84,7 +84,7 @@ fn port(text: &str) -> Result<Line<'_>, String> {
         return Ok((own, name.trim(), None));
     }
     let &[width, speed, "-", ref peer @ .., "("] = &words[4..] else { return Err(wrong()) };
-    let rate = Rate::parse(&format!("{width}{speed}")).ok_or_else(|| format!("`{width} {speed}` is no rate; {}", Rate::right()))?;
+    let rate = Rate::parse(&format!("{width}{speed}")).ok_or_else(|| format!("invalid rate `{width} {speed}`; {}", Rate::right()))?;
     let peer = place(peer).ok_or_else(wrong)?;
     let names = names.strip_suffix("' )").ok_or_else(wrong)?;
     let (name, _) = names.split_once("' - '").ok_or_else(wrong)?;
@@ -125,7 +125,7 @@ mod tests {
     fn what_is_wrong_is_named_by_its_line() {
         for (old, new, expected) in [
             ("CA   182", "CB   182", "p:2: `CB   182"),
-            ("4x QDR - SW", "4x QQR - SW", "p:2: `4x QQR` is no rate"),
+            ("4x QDR - SW", "4x QQR - SW", "p:2: invalid rate `4x QQR`"),
             ("'node179 HCA-1' )", "'node17", "p:3: `SW    18 17"),
             ("SW    18 19", "RT    18 19", "p:4: calls node 0x00066a00ec002dd9 something else than line 3"),
         ] {

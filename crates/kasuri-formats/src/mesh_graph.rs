@@ -185,7 +185,7 @@ impl MeshGraph {
             let mut meshes = [0; 2];
             for (place, end) in meshes.iter_mut().zip(&ends) {
                 let found = self.meshes.iter().position(|mesh| mesh.id == end.mesh.id);
-                *place = found.ok_or_else(|| block.error(block.line, format!("joins mesh {}, which is no instance", end.mesh.id)))?;
+                *place = found.ok_or_else(|| block.error(block.line, format!("joins unknown mesh instance {}", end.mesh.id)))?;
             }
             let (links, policy) = block.channels()?;
             self.connections.push(Connection { meshes, chips: ends.map(|end| end.chip), links, policy, line: block.line });
@@ -269,7 +269,7 @@ impl<'a> Block<'a> {
     fn known(&self, names: &[&'static str]) -> Result<(), FormatError> {
         let Some(other) = self.message.fields.iter().find(|field| !names.contains(&field.name.as_str())) else { return Ok(()) };
         let meant = nearest(&other.name, names).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-        let problem = format!("`{}` is no field of {}{meant}; these are {}", short(&other.name), self.what, names.join(", "));
+        let problem = format!("unknown field `{}` of {}{meant}; known fields: {}", short(&other.name), self.what, names.join(", "));
         Err(self.error(other.line, problem))
     }
 

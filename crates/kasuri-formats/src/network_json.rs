@@ -205,7 +205,11 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Network, FormatError> {
 /// As [`parse`].
 pub fn parse_fabric(name: &str, bytes: &[u8]) -> Result<(Network, Option<Details>), FormatError> {
     let mut columns: Columns<'_> = serde_json::from_str(text_of(name, bytes)?).map_err(|error| {
-        FormatError::new(name, error.line().max(1), format!("is no network as `kasuri topology --export json` writes it: {error}"))
+        FormatError::new(
+            name,
+            error.line().max(1),
+            format!("invalid network; expected JSON as `kasuri topology --export json` writes it: {error}"),
+        )
     })?;
     let details = columns.fabric.take().map(Cow::into_owned);
     let network = columns.network().map_err(|problem| FormatError::new(name, 1, problem))?;
@@ -508,7 +512,7 @@ mod tests {
             ("[-1, -1, 0, 1, 0, 1], \"source_port\"", "[-1, -1, 0, 1, 0, 2], \"source_port\"", "channel 5: an end at router 2"),
             ("\"source_terminal\": [0, 1", "\"source_terminal\": [1, 0", "channels 0 and 2 must begin and end at terminal 0"),
             ("\"terminals\": 2", "\"terminals\": 0", "each terminal has two channels"),
-            ("\"name\"", "\"nom\"", "pair.json:1: is no network"),
+            ("\"name\"", "\"nom\"", "pair.json:1: invalid network"),
         ] {
             let error = parse("pair.json", PAIR.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{new}: {error}");

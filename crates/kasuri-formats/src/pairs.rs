@@ -18,7 +18,7 @@ pub fn parse_pairs(name: &str, bytes: &[u8], network: &Network) -> Result<Vec<(T
                 Some([first, .., last]) => format!("they are called `{first}` to `{last}`"),
                 _ => format!("they are numbered 0 to {}", network.terminal_count().saturating_sub(1)),
             };
-            format!("`{word}` is no terminal; {right}")
+            format!("unknown terminal `{word}`; {right}")
         })
     };
     let mut pairs = Vec::new();

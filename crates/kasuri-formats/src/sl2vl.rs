@@ -36,7 +36,7 @@ pub fn parse(name: &str, bytes: &[u8], take: &mut dyn FnMut(Item) -> Result<(), 
         }
         if let Some(guid) = text.split_once("0x").filter(|_| text.contains(", base LID")) {
             let digits = guid.1.split(',').next().unwrap_or_default();
-            let guid = hexadecimal(digits).ok_or_else(|| error(format!("`0x{digits}` is no GUID")))?;
+            let guid = hexadecimal(digits).ok_or_else(|| error(format!("invalid GUID `0x{digits}`; expected e.g. 0x2c90300001000")))?;
             take(Item::Node(guid, text.starts_with("Switch"))).map_err(error)?;
             has_node = true;
             continue;
@@ -45,7 +45,7 @@ pub fn parse(name: &str, bytes: &[u8], take: &mut dyn FnMut(Item) -> Result<(), 
         let wrong = || {
             let shown: String = text.chars().take(60).collect();
             error(format!(
-                "`{shown}` is no row; a row is input port, output port, `:` and 16 virtual lanes, below a line Switch 0x…, base LID …"
+                "invalid row `{shown}`; expected input port, output port, `:` and 16 virtual lanes, below a line Switch 0x…, base LID …"
             ))
         };
         take(row.ok_or_else(wrong)?).map_err(error)?;
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(items, [Item::Node(0x2c9, true), Item::Row(0, 1, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 15])]);
         for (old, new) in [(" 15\n", "\n"), (" 15\n", " 16\n"), ("0   1 ", "0 "), ("Switch 0x02c9, base LID 2, \"T\"\n", "")] {
             let error = parse("s", text.replacen(old, new, 1).as_bytes(), &mut |_| Ok(())).unwrap_err().to_string();
-            assert!(error.starts_with("s:") && error.contains("is no row"), "{error}");
+            assert!(error.starts_with("s:") && error.contains("invalid row"), "{error}");
         }
     }
 }

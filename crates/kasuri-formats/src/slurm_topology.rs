@@ -135,7 +135,7 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
 fn keys_of(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut keys = BTreeMap::new();
     for word in text.split_whitespace() {
-        let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no Key=value"))?;
+        let (key, value) = word.split_once('=').ok_or_else(|| format!("invalid word `{word}`; expected Key=value"))?;
         if keys.insert(key.to_ascii_lowercase(), value.to_owned()).is_some() {
             return Err(format!("`{key}` stands twice"));
         }
@@ -159,7 +159,7 @@ impl SlurmTopology {
             self.switches.iter().map(|switch| (&switch.name, switch.line)).chain(self.blocks.iter().map(|block| (&block.name, block.line)));
         for (each, line) in named {
             if each.is_empty() || each.len() > MOST_CHARACTERS {
-                return Err(FormatError::new(name, line, format!("`{each}` is no name of 1 to {MOST_CHARACTERS} characters")));
+                return Err(FormatError::new(name, line, format!("invalid name `{each}`; expected 1 to {MOST_CHARACTERS} characters")));
             }
             if let Some(first) = lines.insert(each, line) {
                 return Err(FormatError::new(name, line, format!("describes `{each}` again; line {first} describes it, too")));

@@ -169,7 +169,7 @@ impl Columns {
                     columns.in_flits = column == "flits";
                     3
                 }
-                _ => return Err(format!("`{}` is no column; {RIGHT}", word.text)),
+                _ => return Err(format!("unknown column `{}`; {RIGHT}", word.text)),
             };
             if seen[which].replace(place).is_some() {
                 return Err(format!("`{}` says again what another column says; {RIGHT}", word.text));
@@ -280,7 +280,7 @@ mod tests {
             ("0 0 1 x\n", "t.csv:1: `x` is not a size"),
             ("0 1 1 64\n", "t.csv:1: is from `1` to itself"),
             ("time source bytes\n", "t.csv:1: leaves out a column"),
-            ("time source destination bytes tag\n", "t.csv:1: `tag` is no column"),
+            ("time source destination bytes tag\n", "t.csv:1: unknown column `tag`"),
             ("time source destination bytes flits\n", "t.csv:1: `flits` says again"),
             ("time source destination flits\n0 0 1 0\n", "t.csv:2: `0` is not a size; give a whole number, 1 or more"),
             ("# nothing\n", "t.csv:1: has no messages"),

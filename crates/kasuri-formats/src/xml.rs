@@ -17,7 +17,7 @@ pub(super) fn document<'a>(name: &str, bytes: &'a [u8]) -> Result<Document<'a>, 
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| {
         let place = error.pos();
-        FormatError::new(name, place.row as usize, format!("is no XML: {error}")).in_column(place.col as usize)
+        FormatError::new(name, place.row as usize, format!("invalid XML: {error}")).in_column(place.col as usize)
     })
 }
 

@@ -46,7 +46,7 @@ impl Builder {
             Some((Value { content: Content::Map(map), .. }, key)) => match (key.take(), value) {
                 (Some(name), value) => map.push((name, value)),
                 (None, Value { content: Content::Text(text), .. }) => *key = Some(text),
-                (None, value) => self.problem = self.problem.or(Some((value.line, "has a key that is no word"))),
+                (None, value) => self.problem = self.problem.or(Some((value.line, "has a key that is not a word"))),
             },
             Some(_) => {}
         }
@@ -89,6 +89,6 @@ pub(crate) fn load(name: &str, bytes: &[u8]) -> Result<Value, FormatError> {
     if let Some((line, problem)) = builder.problem {
         return Err(FormatError::new(name, line, problem));
     }
-    loaded.map_err(|error| FormatError::new(name, error.marker().line().max(1), format!("is no YAML: {error}")))?;
+    loaded.map_err(|error| FormatError::new(name, error.marker().line().max(1), format!("invalid YAML: {error}")))?;
     Ok(builder.whole.unwrap_or_default())
 }

@@ -165,7 +165,7 @@ impl Translator<'_> {
         let given = [self.integer(&begin, i64::MIN, i64::MAX)?, self.integer(&last, i64::MIN, i64::MAX)?];
         if let Some(place) = given.iter().position(|&vc| vc >= channels) {
             let problem = format!(
-                "is no virtual channel where num_vcs = {channels}; give at most {}, or -1 for {begin} and {last}: a half of them",
+                "is not a virtual channel where num_vcs = {channels}; give at most {}, or -1 for {begin} and {last}: a half of them",
                 channels - 1
             );
             return Err(self.wrong([&begin, &last][place], problem));
@@ -251,7 +251,7 @@ impl Translator<'_> {
                 "{place}: of {option}(…{argument}…) only the first argument counts, as in BookSim 2; several stand in braces: ({{{argument}}})"
             ));
         }
-        first.parse().map_err(|_| self.wrong(option, format!("`{first}` is no number")))
+        first.parse().map_err(|_| self.wrong(option, format!("invalid number `{first}`")))
     }
 
     /// The keys that all processes share, and the mean length of a packet.
@@ -330,7 +330,9 @@ impl Translator<'_> {
     fn argument_or(&self, option: &str, argument: Option<&str>) -> Result<i64, BookSimError> {
         let Some(argument) = argument else { return self.integer(option, 1, 1 << 16) };
         let number = argument.parse().ok().filter(|number| (1..=1 << 16).contains(number));
-        number.ok_or_else(|| self.wrong("traffic", format!("`{argument}` is no whole number of 1 to 65536, which stands for {option}")))
+        number.ok_or_else(|| {
+            self.wrong("traffic", format!("invalid argument `{argument}` for {option}; expected a whole number from 1 to 65536"))
+        })
     }
 
     /// The digits of tornado and neighbor: n of radix xr k, from the arguments ({k,n,xr}) or the options.
@@ -398,7 +400,7 @@ impl Translator<'_> {
             .into_iter()
             .map(|element| match element.parse::<i64>() {
                 Ok(value) if value.unsigned_abs() <= u64::from(u32::MAX) => Ok(value),
-                _ => Err(self.wrong(name, format!("`{element}` is no whole number within 32 bits"))),
+                _ => Err(self.wrong(name, format!("invalid element `{element}`; expected a whole number within 32 bits"))),
             })
             .collect()
     }

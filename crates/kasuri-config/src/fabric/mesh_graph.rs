@@ -31,7 +31,7 @@ impl Join {
     /// # Errors
     /// Another form; the message shows the right one.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no join; give MESH:CHIP=MESH:CHIP, for example 0:12=1:0, or 0:12=1:0*2 for two links");
+        let wrong = || format!("invalid join `{text}`; expected MESH:CHIP=MESH:CHIP, e.g. 0:12=1:0, or 0:12=1:0*2 for two links");
         let (ends, links) = text.split_once('*').unwrap_or((text, "1"));
         let links = links.parse().ok().filter(|links| (1..=MAX_JOINED).contains(links)).ok_or_else(wrong)?;
         let end = |text: &str| {

@@ -86,7 +86,7 @@ fn lines_of_a_file_have_times_of_their_own() {
         ("link 0.3 at soon", "list.txt:1: at is \"soon\"; a time is a number"),
         ("router 5 at 9 until 9", "until is cycle 9; it must be after at, cycle 9"),
         ("router 5 until", "`until` has no time behind it"),
-        ("lunk 5 at 9", "is no fault; a line is"),
+        ("lunk 5 at 9", "invalid fault `lunk 5"),
     ] {
         let list: &'static str = line;
         let error = document.study(&document.points().unwrap()[0], &List(list)).map(|_| ()).unwrap_err().to_string();
@@ -124,7 +124,7 @@ fn what_is_not_there_cannot_be_down() {
         ("links = [\"1 5\"]", "2 links join router 1 and router 5; say which: copy 0 to copy 1"),
         ("links = [\"1 5 copy 2\"]", "copy `2` is none of the 2 links between router 1 and router 5, which are numbered from 0"),
         ("links = [\"0 1\"]", "no link joins router 0 and router 1"),
-        ("links = [\"spine\"]", "`spine` is no link; name it as `A.p` (router and port), `A B` (two routers) or `A B copy c`"),
+        ("links = [\"spine\"]", "invalid link `spine`; name it as `A.p` (router and port), `A B` (two routers) or `A B copy c`"),
         ("links = [\"a b\"]", "`a` is not a router; they are numbered 0 to 5"),
         ("links = [3]", "faults.links.0: is 3; it must be a string"),
         ("routers = [6]", "faults.routers.0: `6` is not a router; they are numbered 0 to 5"),
@@ -134,7 +134,7 @@ fn what_is_not_there_cannot_be_down() {
         ("link_fraction = 0.1\nlink_count = 1", "conflicts with link_count"),
         ("link = 3", "unknown key `link`"),
         ("path = \"none.txt\"", "faults.path: `none.txt` is not there"),
-        ("path = \"list.txt\"", "list.txt:2: `0 1 down at cycle 5` is no link"),
+        ("path = \"list.txt\"", "list.txt:2: invalid link `0 1 down at cycle 5`"),
     ] {
         let error = network(LEAF_SPINE, faults, &List("router 5\nlink 0 1 down at cycle 5\n")).unwrap_err();
         assert!(error.contains(expected), "{faults}: {error}");

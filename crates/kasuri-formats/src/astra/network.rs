@@ -34,7 +34,7 @@ pub fn network(name: &str, bytes: &[u8]) -> Result<Cluster, FormatError> {
     let list = |key: &str| match lists.get(key) {
         Some(list) if list.is_list => Ok(list),
         Some(list) => {
-            Err(FormatError::new(name, list.line, format!("{key} is no list; write one entry for each dimension: `{key}: [ … ]`")))
+            Err(FormatError::new(name, list.line, format!("{key} is not a list; write one entry for each dimension: `{key}: [ … ]`")))
         }
         None => Err(FormatError::new(name, 1, format!("has no `{key}`; a network has {}", KEYS.join(", ")))),
     };
@@ -91,12 +91,12 @@ fn number(name: &str, key: &str, entry: &Entry, wanted: &str, fits: impl Fn(f64)
 /// Reads a file that gives nodes of the workload a trace of their own: the id of the node, and the prefix of the trace's files.
 ///
 /// # Errors
-/// No YAML, a key that is no number of a node, a value that is no text.
+/// No YAML, a key that is not the number of a node, a value that is no text.
 pub fn custom_nodes(name: &str, bytes: &[u8]) -> Result<BTreeMap<u64, String>, FormatError> {
     let mut found = BTreeMap::new();
     for (key, list) in lists(name, bytes)? {
         let error = |problem: &str| FormatError::new(name, list.line, format!("`{}` {problem}", short(&key)));
-        let node: u64 = key.parse().map_err(|_| error("is no number of a node; write `NODE: PREFIX`"))?;
+        let node: u64 = key.parse().map_err(|_| error("is not the number of a node; write `NODE: PREFIX`"))?;
         match list.entries.as_slice() {
             [prefix] if !list.is_list => found.insert(node, prefix.text.clone()),
             _ => return Err(error("has no prefix of a trace behind it; write `NODE: PREFIX`")),
@@ -112,7 +112,7 @@ fn lists(name: &str, bytes: &[u8]) -> Result<BTreeMap<String, List>, FormatError
     let mut parser = Parser::new_from_str(text);
     if let Err(error) = parser.load(&mut collector, false) {
         let place = error.marker();
-        return Err(FormatError::new(name, place.line().max(1), format!("is no YAML: {}", error.info())).in_column(place.col() + 1));
+        return Err(FormatError::new(name, place.line().max(1), format!("invalid YAML: {}", error.info())).in_column(place.col() + 1));
     }
     match collector.problem {
         Some((line, problem)) => Err(FormatError::new(name, line, problem)),

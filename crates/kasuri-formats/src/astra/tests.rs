@@ -30,9 +30,9 @@ fn a_network_that_is_wrong_is_refused_with_line_and_key() {
     assert!(with("[ Ring, Ring ]", "[ 2, 2 ]", "[ 1, tbd ]").starts_with("n.yml:3: bandwidth is `tbd`"));
     assert!(with("[ Ring, Ring ]", "[ 2, 2 ]", "[ 1, 0 ]").starts_with("n.yml:3: bandwidth is `0`"));
     assert!(with("[ Ring, Ring ]", "[ 70000, 70000 ]", "[ 1, 1 ]").contains("multiplies to more than"));
-    assert!(with("Ring", "[ 2, 2 ]", "[ 1, 1 ]").contains("topology is no list"));
+    assert!(with("Ring", "[ 2, 2 ]", "[ 1, 1 ]").contains("topology is not a list"));
     assert!(with("[ [ Ring ], Ring ]", "[ 2, 2 ]", "[ 1, 1 ]").contains("inside another"));
-    assert!(network("n.yml", b"topology: [ Ring\nx: 1").unwrap_err().to_string().contains("is no YAML"));
+    assert!(network("n.yml", b"topology: [ Ring\nx: 1").unwrap_err().to_string().contains("invalid YAML"));
     assert!(network("n.yml", b"topology: [ Ring ]\n").unwrap_err().to_string().contains("has no `npus_count`"));
 }
 
@@ -69,8 +69,8 @@ fn a_system_that_is_wrong_is_refused_with_line_and_key() {
     assert!(error("{\"roofline-enabled\": 1, \"peak-perf\": 3}").contains("needs local-mem-bw"));
     assert!(error("{\"local-mem-bw\": \"fast\"}").contains("local-mem-bw is \"fast\""));
     assert!(error("{\"collective-optimization\": \"none\"}").contains("baseline, localBWAware"));
-    assert!(error("[]").contains("is no object"));
-    assert!(error("{").contains("is no JSON"));
+    assert!(error("[]").contains("expected an object"));
+    assert!(error("{").contains("invalid JSON"));
 }
 
 #[test]
@@ -88,6 +88,6 @@ fn groups_keep_their_order_and_have_nobody_twice() {
 #[test]
 fn nodes_may_have_traces_of_their_own() {
     assert_eq!(custom_nodes("c.yml", b"3: a/t\n5: b/t\n").unwrap(), [(3, "a/t".to_owned()), (5, "b/t".to_owned())].into());
-    assert!(custom_nodes("c.yml", b"x: a/t\n").unwrap_err().to_string().contains("is no number of a node"));
+    assert!(custom_nodes("c.yml", b"x: a/t\n").unwrap_err().to_string().contains("is not the number of a node"));
     assert!(custom_nodes("c.yml", b"3: [ a, b ]\n").unwrap_err().to_string().contains("has no prefix"));
 }

@@ -155,7 +155,7 @@ fn repeated(value: Value<'_>, what: &str, numbers: &mut Vec<u64>) -> Result<(), 
                 packed = &packed[length..];
             }
         }
-        _ => return Err(format!("{what} are no list of numbers")),
+        _ => return Err(format!("{what} are not a list of numbers")),
     }
     Ok(())
 }
@@ -230,7 +230,7 @@ impl Said {
                 u64::try_from(*number).map_err(|_| format!("{name} is {number}; it must not be negative, and have at most 64 bits"))
             }
             Attribute::Flag(flag) => Ok(u64::from(*flag)),
-            _ => Err(format!("{name} is no integer")),
+            _ => Err(format!("{name} is not an integer")),
         };
         let small = || number().and_then(|number| u32::try_from(number).map_err(|_| format!("{name} is {number}; it must be below 2^32")));
         match name {
@@ -246,12 +246,12 @@ impl Said {
             "comm_priority" => self.collective.priority = small()?,
             "involved_dim" => match value {
                 Attribute::Flags(flags) => self.collective.dimensions = Some(flags.as_slice().into()),
-                _ => return Err("involved_dim is no list of flags (bool_list)".to_owned()),
+                _ => return Err("involved_dim is not a list of flags (bool_list)".to_owned()),
             },
             "pg_name" => match value {
                 Attribute::Text(text) => self.collective.group = group(text)?,
                 Attribute::Integer(_) => self.collective.group = small()?,
-                _ => return Err("pg_name is no text".to_owned()),
+                _ => return Err("pg_name is not a text".to_owned()),
             },
             _ => return Ok(false),
         }

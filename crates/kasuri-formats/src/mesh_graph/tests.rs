@@ -49,7 +49,7 @@ fn a_graph_joins_meshes() {
 #[test]
 fn what_is_wrong_is_shown_with_its_line() {
     for (old, new, expected) in [
-        ("arch:", "arhc:", "m:4: `arhc` is no field of mesh_descriptors; did you mean `arch`?"),
+        ("arch:", "arhc:", "m:4: unknown field `arhc` of mesh_descriptors; did you mean `arch`?"),
         ("WORMHOLE_B0", "WORMHOLE", "m:4: arch is `WORMHOLE`; it must be WORMHOLE_B0 or BLACKHOLE"),
         ("[ 8, 4 ]", "[ 8, 0 ]", "m:5: dims is `0`; it must be a whole number, 1 to 16384"),
         ("[ 8, 4 ]", "[ 8, 4096 ]", "m:5: dims is [8, 4096]; it must be 1 to 4 numbers, at most 16384 chips"),
@@ -61,7 +61,7 @@ fn what_is_wrong_is_shown_with_its_line() {
         ("count: 4", "", "m:7: channels has no `count`"),
         ("RELAXED", "LOOSE", "m:7: policy is `LOOSE`; it must be STRICT or RELAXED"),
         ("mesh_descriptor: \"M0\"", "mesh_descriptor: \"M1\"", "m:9: no mesh is described as `M1`; did you mean `M0`?"),
-        ("top_level_instance", "top_instance", "m:9: `top_instance` is no field of a mesh graph descriptor"),
+        ("top_level_instance", "top_instance", "m:9: unknown field `top_instance` of a mesh graph descriptor"),
         ("\ntop_level_instance { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } }", "", "m:1: has no `top_level_instance`"),
     ] {
         let error = parse("m", single().replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
@@ -88,7 +88,7 @@ fn what_is_wrong_is_shown_with_its_line() {
         (
             "  connections { nodes { mesh { mesh_descriptor: \"M0\" mesh_id: 0 } } nodes { mesh { mesh_descriptor: \"M0\" mesh_id: 5 } } \
              channels { count: 1 } }\n",
-            "joins mesh 5, which is no instance",
+            "joins unknown mesh instance 5",
         ),
     ] {
         let error = parse("m", graph(body).as_bytes()).unwrap_err().to_string();
@@ -112,7 +112,7 @@ fn the_older_form_is_read() {
         ("[1, 2]", "[1]", "topology has 1 numbers; it must have 2: rows, columns"),
         ("[[0, 1]]", "[[0, 1, 2]]", "host_ranks of 1 x 3 do not divide the chips [8, 8]"),
         ("Graph: [", "Graph: [ [0, 1]", "joins meshes; of these the descriptor in text of Protocol Buffers"),
-        ("Board:", "Bord:", "`Bord` is no key of the file; did you mean `Board`?"),
+        ("Board:", "Bord:", "unknown key `Bord` of the file; did you mean `Board`?"),
     ] {
         let error = parse_yaml("y", OLD.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("y:") && error.contains(expected), "{new}: {error}");

@@ -72,7 +72,7 @@ impl Reader<'_> {
             None => Ok(map),
             Some((key, inner)) => {
                 let meant = nearest(key, known).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-                Err(self.error(inner, format!("`{}` is no key of {what}{meant}; these are {}", short(key), known.join(", "))))
+                Err(self.error(inner, format!("unknown key `{}` of {what}{meant}; known keys: {}", short(key), known.join(", "))))
             }
         }
     }

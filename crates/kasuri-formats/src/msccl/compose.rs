@@ -28,9 +28,7 @@ pub fn compose(
         "reducescatter" => (Collective::ReduceScatter, Buffer::Input, [ranks, 1]),
         "broadcast" => (Collective::Broadcast, Buffer::Input, [collective.parts(); 2]),
         other => {
-            return Err(format!(
-                "`{other}` is no collective that is written for MSCCL; there are allreduce, allgather, reducescatter, broadcast"
-            ));
+            return Err(format!("unsupported collective `{other}` for MSCCL; supported: allreduce, allgather, reducescatter, broadcast"));
         }
     };
     let mut effects: BTreeMap<(u32, u32), Vec<Effect>> = BTreeMap::new();

@@ -95,7 +95,7 @@ fn a_result_that_depends_on_the_order_is_refused() {
 #[test]
 fn what_is_no_algorithm_is_refused_with_its_line() {
     let error = |from: &str, to: &str| parse("a.xml", ALL_REDUCE.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
-    assert!(error("</algo>", "").contains("is no XML"));
+    assert!(error("</algo>", "").contains("invalid XML"));
     assert!(error("proto=\"LL\"", "proto=\"LL9\"").starts_with("a.xml:2: proto is `LL9`"));
     assert!(error("type=\"rrcs\"", "type=\"add\"").starts_with("a.xml:6: type is `add`"));
     assert!(error("srcbuf=\"i\"", "srcbuf=\"x\"").starts_with("a.xml:5: srcbuf is `x`"));

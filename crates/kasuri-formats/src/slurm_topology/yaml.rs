@@ -133,7 +133,8 @@ impl Reader<'_> {
                 "block_sizes" => {
                     for size in self.list(inner, "`block_sizes`")? {
                         let text = self.text(size, "block_sizes")?;
-                        let number = text.parse().map_err(|_| self.error(size, format!("`{text}` is no size of a block, such as 18")))?;
+                        let number =
+                            text.parse().map_err(|_| self.error(size, format!("invalid block size `{text}`; expected e.g. 18")))?;
                         found.block_sizes.push(number);
                     }
                 }

@@ -107,7 +107,7 @@ impl File<'_> {
                 "a line inside a tier must begin with a key and one blank; empty lines hold nothing, not even a carriage return".to_owned()
             } else {
                 let known: Vec<&str> = TIER_KEYS.iter().map(|(key, _)| *key).collect();
-                format!("`{}` is no key of a tier; there are {}", shown(key.trim_end()), known.join(", "))
+                format!("unknown key `{}` of a tier; known keys: {}", shown(key.trim_end()), known.join(", "))
             };
             return Err(self.error(number, problem));
         };
@@ -191,7 +191,9 @@ impl File<'_> {
         let down = positive("radix_down")?;
         let up = if tier + 1 == tiers { Entry { value: 0, line: part.line } } else { positive("radix_up")? };
         if !down.value.is_multiple_of(bundle.value) {
-            return Err(self.error(down.line, format!("radix_down: {} links are no whole bundles of {}", down.value, bundle.value)));
+            return Err(
+                self.error(down.line, format!("radix_down: {} links are not a multiple of the bundle {}", down.value, bundle.value))
+            );
         }
         Ok(Tier {
             rate_gbps: rate.value as u32,
@@ -248,7 +250,7 @@ impl File<'_> {
         let (part, lower_part) = (&self.parts[&(number as u64)], &self.parts[&(lower as u64)]);
         let up_line = lower_part.or("radix_up", 0).line;
         if !tier.up.is_multiple_of(upper.bundle) {
-            let problem = format!("radix_up: {} links are no whole bundles of {} (Bundle of tier {number})", tier.up, upper.bundle);
+            let problem = format!("radix_up: {} links are not a multiple of {} (Bundle of tier {number})", tier.up, upper.bundle);
             return Err(self.error(up_line, problem));
         }
         // Aggregation switches of a pod, or cores in all.

@@ -115,7 +115,9 @@ impl<'a> File<'a> {
         };
         let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
         let value = if digits { word.parse().ok().filter(|&value: &u64| value <= limit) } else { None };
-        value.ok_or_else(|| self.error(line, format!("{key}: `{}` is no whole number from 0 to {limit}, after one blank", shown(word))))
+        value.ok_or_else(|| {
+            self.error(line, format!("{key}: invalid number `{}`; expected a whole number from 0 to {limit}, after one blank", shown(word)))
+        })
     }
 
     fn small(&self, line: usize, key: &str, word: Option<&str>) -> Result<u32, FormatError> {
@@ -187,7 +189,7 @@ impl<'a> File<'a> {
             "" => return Err(self.error(line, "two blanks stand together; words are separated by one")),
             _ => {
                 let known = "start, size, id, trigger, send_done_trigger, recv_done_trigger, prio";
-                return Err(self.error(line, format!("`{}` is no word of a connection; there are {known}", shown(word))));
+                return Err(self.error(line, format!("unknown word `{}` of a connection; known words: {known}", shown(word))));
             }
         }
         Ok(())
@@ -196,7 +198,7 @@ impl<'a> File<'a> {
     fn id(&mut self, line: usize, word: Option<&str>) -> Result<u32, FormatError> {
         let id = self.small(line, "id", word)?;
         if id == 0 {
-            return Err(self.error(line, "id: 0 is no flow number; they begin with 1"));
+            return Err(self.error(line, "id: invalid flow number 0; flow numbers begin with 1"));
         }
         match self.ids.insert(id, line) {
             None => Ok(id),
@@ -210,7 +212,7 @@ impl<'a> File<'a> {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
         match word.parse::<f32>() {
             Ok(start) if is_number && start >= 0.0 && f64::from(start) <= MAX_START_US => Ok(start.trunc() as u64 * 1_000_000),
-            _ => Err(self.error(line, format!("start: `{}` is no time in µs from 0 to {MAX_START_US:.0}", shown(word)))),
+            _ => Err(self.error(line, format!("start: invalid time `{}`; expected µs from 0 to {MAX_START_US:.0}", shown(word)))),
         }
     }
 
@@ -224,7 +226,7 @@ impl<'a> File<'a> {
             "multishot" => TriggerKind::Multishot,
             "barrier" => TriggerKind::Barrier(0),
             other => {
-                return Err(self.error(line, format!("`{}` is no kind of trigger; there are oneshot, multishot, barrier", shown(other))));
+                return Err(self.error(line, format!("unknown trigger kind `{}`; expected oneshot, multishot or barrier", shown(other))));
             }
         };
         let mut count = None;

@@ -115,7 +115,7 @@ fn pairs_load_the_links_of_their_routes() {
     let found = of_pairs(&fabric, "0:0 0:1\n0:0 0:2 # a comment\n0:0 0:3\n0:4 0:5\n").pairs.unwrap();
     assert_eq!((found.routes, found.loads.max, found.hops), (4, 3.0, [(1, 2), (2, 1), (3, 1)].into()));
     let error = |text: &str| parse_pairs("p", text.as_bytes(), &fabric.network).unwrap_err().to_string();
-    assert_eq!(error("0:0 0:8\n"), "p:1: `0:8` is no terminal; they are called `0:0` to `0:7`");
+    assert_eq!(error("0:0 0:8\n"), "p:1: unknown terminal `0:8`; they are called `0:0` to `0:7`");
     assert_eq!(error("\n0:0\n"), "p:2: has 1 words; a line has two: SOURCE DESTINATION");
     assert_eq!(error("0:3 0:3\n"), "p:1: terminal 0:3 sends to itself");
     assert!(error("# nothing\n").contains("has no pair"));
