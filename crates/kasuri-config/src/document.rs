@@ -107,7 +107,7 @@ impl Document {
             location: error.span().map_or(Location::Text { line: 1, column: 1 }, |span| Lines::new(text).at(span.start)),
             key: String::new(),
             message: match error.span().and_then(|span| text.get(span)).filter(|_| error.message() == "duplicate key") {
-                Some(key) => format!("the key `{key}` stands twice; each key of a table has one value"),
+                Some(key) => format!("duplicate key `{key}`; each key of a table has one value"),
                 None => match recognise::recognise(text.as_bytes()) {
                     Some(form) if form != Form::Experiment => form.describe(name),
                     _ => format!("this is not TOML: {}", error.message()),
@@ -313,7 +313,7 @@ impl Document {
                 Location::Text { line, .. } => format!(" in line {line}"),
                 _ => String::new(),
             };
-            return Err(self.error_at(second, &key, format!("stands{first} already; keep one of the two")));
+            return Err(self.error_at(second, &key, format!("is already set{first}; keep one of the two")));
         }
         for key in self.table.keys() {
             if let Some(problem) = self.section_problem(key) {

@@ -287,9 +287,9 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ("load = 0.25", "load = 25\n[[traffic.class]]", "a.toml:20:8 traffic.load: is 25; it must be above 0"),
         // Sections.
         ("[router]", "[endpoint]", "a.toml:13:2 endpoint.model: is missing; it must be one of cenju4"),
-        ("engine = \"flit\"", "router = 4", "the key `router` stands twice"),
+        ("engine = \"flit\"", "router = 4", "duplicate key `router`"),
         ("[network]", "[network", "a.toml:4:9: this is not TOML: "),
-        ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: the key `seed` stands twice"),
+        ("seed = 7", "seed = 7\nseed = 8", "a.toml:25:1: duplicate key `seed`"),
         (
             "[measure]",
             "[[plot]]\nx = \"traffic.load\"\ny = \"hops_mean\"\nserie = \"engine\"\n[measure]",
@@ -317,7 +317,7 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         ),
         ("[measure]", "[sweep]\n\"traffic.laod\" = [0.5]\n[measure]", "a.toml:24:1 traffic.laod: unknown key `laod`; did you mean `load`?"),
         ("[measure]", "[sweep]\n\"traffic.load\" = [0.5, 1.5]\n[measure]", "a.toml:24:18 traffic.load: is 1.5; it must be above 0"),
-        ("[measure]", "[sweep]\n\"traffic.load\" = [0.5, 0.5]\n[measure]", "a.toml:24:24 sweep.traffic.load.1: 0.5 stands twice"),
+        ("[measure]", "[sweep]\n\"traffic.load\" = [0.5, 0.5]\n[measure]", "a.toml:24:24 sweep.traffic.load.1: duplicate value 0.5"),
         (
             "[measure]",
             "[sweep]\n\"traffic.load.x\" = [0.5]\n[measure]",
@@ -907,7 +907,7 @@ fn keys_that_nobody_can_mean_are_refused_before_they_are_followed() {
 #[test]
 fn a_key_that_stands_twice_is_named() {
     let problem = Document::parse("a.toml", "[network]\ntopology = \"mesh\"\ntopology = \"torus\"").unwrap_err().to_string();
-    assert!(problem.starts_with("a.toml:3:1: the key `topology` stands twice"), "{problem}");
+    assert!(problem.starts_with("a.toml:3:1: duplicate key `topology`"), "{problem}");
 }
 
 /// A list of a hundred thousand values in one line: each has its column, counted on from the one before.

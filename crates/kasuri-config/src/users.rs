@@ -383,7 +383,7 @@ impl Assembly<'_, '_> {
             let terminal = written.find(terminals).map_err(|problem| self.error(number, &key, problem))?;
             if found.contains(&TerminalId(terminal)) {
                 let name = terminals.name(terminal);
-                return Err(self.error(number, &key, format!("is {name}, which stands in the list already; name each terminal once")));
+                return Err(self.error(number, &key, format!("is {name}, which is in the list already; name each terminal once")));
             }
             found.push(TerminalId(terminal));
         }

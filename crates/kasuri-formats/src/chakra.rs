@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
         nodes.shrink_to_fit();
         if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
             let place = format!("node {}", pair[0].id);
-            let problem = format!("stands in the file twice (`{}` and `{}`); each node has its own id", pair[0].name, pair[1].name);
+            let problem = format!("duplicate id (`{}` and `{}`); each node has its own", pair[0].name, pair[1].name);
             return Err(TraceError { name: self.name.to_owned(), place, problem });
         }
         Ok(self.trace)

@@ -224,7 +224,7 @@ impl<'a> Words<'a> {
         let number = word.trim_start_matches("gbit=").parse().ok().and_then(Speed::from_gbit_per_second);
         let number = number.ok_or_else(|| self.error(format!("`{word}`: expected gbit=NUMBER, Gbit/s above 0")))?;
         match self.words[self.position..].iter().any(|word| !word.is_quoted && word.text.starts_with("gbit=")) {
-            true => Err(self.error("gbit is told twice")),
+            true => Err(self.error("duplicate gbit")),
             false => Ok(Some(number)),
         }
     }
@@ -240,7 +240,7 @@ impl<'a> Words<'a> {
             let number = value.parse::<u32>().ok().filter(|&number| number <= MAX_CHANNEL_CYCLES);
             let number = number.ok_or_else(|| self.error(format!("`{word}`: expected {key}=NUMBER, 0 to {MAX_CHANNEL_CYCLES}")))?;
             if values[position].replace(number).is_some() {
-                return Err(self.error(format!("{key} is told twice")));
+                return Err(self.error(format!("duplicate {key}")));
             }
         }
         Ok(values)
@@ -578,10 +578,10 @@ mod tests {
             ("terminal 0 terminal 1\n", "n.txt:1: links two terminals"),
             ("router a router b speed=1\n", "n.txt:1: `speed=1` is not known here"),
             ("router a router b latency=x\n", "n.txt:1: `latency=x`: expected latency=NUMBER"),
-            ("router a router b latency=1 latency=1\n", "n.txt:1: latency is told twice"),
+            ("router a router b latency=1 latency=1\n", "n.txt:1: duplicate latency"),
             ("router a router b period=0\n", "n.txt:1: period=0"),
             ("router a router b gbit=0\n", "n.txt:1: `gbit=0`: expected gbit=NUMBER, Gbit/s above 0"),
-            ("router a router b gbit=1 gbit=2\n", "n.txt:1: gbit is told twice"),
+            ("router a router b gbit=1 gbit=2\n", "n.txt:1: duplicate gbit"),
             ("router a router b gbit=1 period=2\n", "n.txt:1: tells period and gbit"),
             (
                 "terminal 0 router a\nrouter a router b gbit=4000000\nrouter a router b gbit=0.001\n",

@@ -51,7 +51,7 @@ pub fn parse(name: &str, bytes: &[u8], network: &Network) -> Result<ForwardingTa
         let address = tables.addresses(terminal).start;
         if tables.port(router, address).is_some() {
             let (router, terminal) = (network.router_name(router), network.terminal_name(terminal));
-            return Err(error(format!("the entry of {router} for {terminal} stands twice")));
+            return Err(error(format!("duplicate entry of {router} for {terminal}")));
         }
         tables.set(router, address, port);
         if let Some(word) = channel {

@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
         let rank: u32 = self.number("the number of a rank")?;
         self.check_rank(rank, place)?;
         if self.blocks.contains_key(&rank) {
-            return Err(self.error(place, format!("rank {rank} stands here a second time; put all its operations into one block")));
+            return Err(self.error(place, format!("duplicate block of rank {rank}; put all its operations into one block")));
         }
         self.sign("{", "`{`, which opens the rank")?;
         let mut block = Block::default();
@@ -302,7 +302,7 @@ impl<'a> Parser<'a> {
             Word::Sign(":") => {
                 self.words.next();
                 if labels.insert(name, block.operations.len() as u32).is_some() {
-                    return Err(self.error(place, format!("the label `{name}` stands in rank {rank} a second time")));
+                    return Err(self.error(place, format!("duplicate label `{name}` in rank {rank}")));
                 }
                 match self.words.next() {
                     (Word::Name(verb), place) => self.operation(rank, (verb, place), block),
@@ -375,7 +375,7 @@ impl<'a> Parser<'a> {
             }
             self.words.next();
             if seen.contains(&name) {
-                return Err(self.error(place, format!("`{name}` stands twice in one operation")));
+                return Err(self.error(place, format!("duplicate `{name}` in one operation")));
             }
             seen.push(name);
             let value: u32 = self.number("a number")?;
@@ -537,7 +537,7 @@ mod tests {
             ),
             ("num_ranks 2\nrank 1 { }", "a.goal:2:11: the file ends without rank 0 of 2"),
             ("num_ranks 2\nrank 2 { }", "a.goal:2:6: is rank 2; with num_ranks 2 the ranks are 0 to 1"),
-            ("num_ranks 2\nrank 0 { } rank 0 { }", "a.goal:2:17: rank 0 stands here a second time"),
+            ("num_ranks 2\nrank 0 { } rank 0 { }", "a.goal:2:17: duplicate block of rank 0"),
             ("num_ranks 1\nrank 0 {\ncalc 3", "a.goal:3:7: the file ends within rank 0; is it cut off?"),
             ("num_ranks 1\nrank 0 {\nsend 8b to", "a.goal:3:11: the file ends here; is it cut off? There must follow the number of a rank"),
             ("num_ranks 1\nrank 0 {\nsend 8 to 0 }", "a.goal:3:8: `to` stands where there must be `b` after a number of bytes"),
@@ -547,9 +547,9 @@ mod tests {
             ("num_ranks 1\nrank 0 {\ncalc 1 tag 2 }", "a.goal:3:8: a calc has no `tag`"),
             ("num_ranks 1\nrank 0 {\ncalc 1 nic 1 }", "a.goal:3:8: a calc has no `nic`"),
             ("num_ranks 1\nrank 0 {\nsend 1b to 0 nic 5000000000 }", "a.goal:3:18: `5000000000` is too large"),
-            ("num_ranks 1\nrank 0 {\nsend 1b to 0 tag 1 tag 2 }", "a.goal:3:20: `tag` stands twice"),
+            ("num_ranks 1\nrank 0 {\nsend 1b to 0 tag 1 tag 2 }", "a.goal:3:20: duplicate `tag`"),
             ("num_ranks 1\nrank 0 {\na: a requires a }", "a.goal:3:4: unknown operation `a`"),
-            ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1 }", "a.goal:4:1: the label `a` stands in rank 0 a second time"),
+            ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1 }", "a.goal:4:1: duplicate label `a` in rank 0"),
             ("num_ranks 1\nrank 0 {\na: calc 1\na requires b }", "a.goal:4:12: unknown label `b` of rank 0"),
             ("num_ranks 1\nrank 0 {\na: put 8b to 0 }", "a.goal:3:4: `put` is an operation of Portals 4, which is not simulated"),
             ("num_ranks 1\nrank 0 {\nl1 l2 }", "a.goal:3:4: `l2` stands where there must be `:`, `requires` or `irequires`"),

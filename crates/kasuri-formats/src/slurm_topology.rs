@@ -137,7 +137,7 @@ fn keys_of(text: &str) -> Result<BTreeMap<String, String>, String> {
     for word in text.split_whitespace() {
         let (key, value) = word.split_once('=').ok_or_else(|| format!("invalid word `{word}`; expected Key=value"))?;
         if keys.insert(key.to_ascii_lowercase(), value.to_owned()).is_some() {
-            return Err(format!("`{key}` stands twice"));
+            return Err(format!("duplicate key `{key}`"));
         }
     }
     Ok(keys)

@@ -144,7 +144,7 @@ mod tests {
             ("router,destination,port\n9,0,0\n", "t.csv:2: `9` is not a router; they are numbered 0 to 3"),
             ("0,4,0\n", "t.csv:1: `4` is not a terminal; they are numbered 0 to 3"),
             ("0,1,7\n", "t.csv:1: `7` is not a port of router 0, which has 3 ports"),
-            ("0,1,0\n0,1,1\n", "t.csv:2: the entry of router 0 for terminal 1 stands twice"),
+            ("0,1,0\n0,1,1\n", "t.csv:2: duplicate entry of router 0 for terminal 1"),
             ("0,1\n", "t.csv:1: invalid entry `0,1`; expected router,destination,port"),
         ] {
             let error = compiled(&network, text).unwrap_err().to_string();

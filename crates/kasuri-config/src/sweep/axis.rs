@@ -105,7 +105,7 @@ impl Axis {
             return Err(match (&self.choices, self.label(chosen)) {
                 (Choices::Plain(values), _) => {
                     let value = compact(&values[chosen].value);
-                    let message = format!("{value} stands twice; each value makes a run of its own, so give it once");
+                    let message = format!("duplicate value {value}; each value makes a run of its own, so give it once");
                     (format!("{}.{chosen}", values[chosen].place), message)
                 }
                 (_, Some(label)) => {

@@ -86,7 +86,7 @@ fn entries_that_set_the_same_key_are_refused_with_both_places() {
         assert!(error.contains("another entry of [sweep] sets too"), "{error}");
     }
     let twice = refused("\"traffic.load\" = [0.1, 0.2]\n[sweep.traffic]\nload = [0.3]");
-    assert!(twice.starts_with("a.toml:18:1 sweep.traffic.load: stands in line 16 already"), "{twice}");
+    assert!(twice.starts_with("a.toml:18:1 sweep.traffic.load: is already set in line 16"), "{twice}");
     let apart = points("\"router.lookahead\" = [false, true]\nrouter = [{ virtual_channels = 4 }, { virtual_channels = 2 }]");
     assert_eq!(apart.len(), 4);
 }
@@ -182,7 +182,7 @@ fn wrong_cases_say_what_is_right() {
         ("case = [{ label = \"a\", title = \"x\" }, { label = \"b\" }]", "`b` makes the same run as the case `a`"),
         ("case = [{ \"trafic.load\" = 0.1 }]", "did you mean `traffic`?"),
         ("case = [{ \"traffic.load\" = { from = 0.1, to = 0.2, step = 0.1 } }]", "is a range"),
-        ("case = [{ \"traffic.load\" = 0.1, traffic = { load = 0.2 } }]", "stands in line 16 already"),
+        ("case = [{ \"traffic.load\" = 0.1, traffic = { load = 0.2 } }]", "is already set in line 16"),
         ("case = [{ \"traffic.load\" = 7 }]", "a.toml:16:"),
         ("router = [{ lookahead = true }, { buffer_flits = 4 }, { lookahead = true }]", "value 3 makes the same run as value 1"),
         ("router = [{}, { virtual_channels = 8 }]", "value 2 makes the same run as value 1"),

@@ -144,7 +144,7 @@ fn users_overlap_only_with_permission() {
 #[test]
 fn other_wrong_descriptions_are_answered() {
     assert_message("nodes = 20", "nodes = 56", &["a.toml:36:", "user.1.nodes", "is 56; 55 terminals are left"]);
-    assert_message("nodes = 20", "nodes = [3, 3]", &["user.1.nodes.1", "stands in the list already"]);
+    assert_message("nodes = 20", "nodes = [3, 3]", &["user.1.nodes.1", "is in the list already"]);
     assert_message("nodes = 20", "nodes = [3, 70]", &["user.1.nodes.1", "0 to 63"]);
     assert_message("nodes = 20", "", &["user.1.nodes", "is missing"]);
     assert_message("dimensions = [5, 4]", "dimensions = [5, 5]", &["user.1.logical", "has 25 nodes; the user's table has 20"]);

@@ -33,7 +33,7 @@ pub fn groups(name: &str, bytes: &[u8], npus: u32) -> Result<Groups, FormatError
             return Err(error("is empty; it must have at least one NPU".to_owned()));
         }
         if groups.insert(number, members).is_some() {
-            return Err(error("stands in the file twice".to_owned()));
+            return Err(error("is defined twice".to_owned()));
         }
     }
     Ok(groups)

@@ -153,7 +153,7 @@ impl Collector {
             (1, None) => {
                 let list = List { line, entries: Vec::new(), is_list: false };
                 if self.lists.insert(text.clone(), list).is_some() {
-                    self.refuse(line, format!("{} stands in the file twice", short(&text)));
+                    self.refuse(line, format!("duplicate key {}", short(&text)));
                 }
                 self.key = Some(text);
             }

@@ -119,7 +119,7 @@ fn what_is_wrong_is_named_with_its_node() {
     assert!(node(&[number(1, 4), attribute(b"pg_name", bytes(29, b"tp"))]).contains("pg_name is `tp`"));
     assert!(node(&[bytes(1, b"x")]).contains("field 1"));
     let twice = parse("t.0.et", &file(&[record(&[number(1, 4)]), record(&[number(1, 4)])])).unwrap_err();
-    assert!(twice.to_string().contains("node 4: stands in the file twice"), "{twice}");
+    assert!(twice.to_string().contains("node 4: duplicate id"), "{twice}");
     assert!(parse("t.0.et", b"\xff\xff\xff\xff\xff\x7f").unwrap_err().to_string().contains("Is this a trace of Chakra?"));
 }
 

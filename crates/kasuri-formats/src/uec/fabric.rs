@@ -117,7 +117,7 @@ impl File<'_> {
         let value = self.whole(number, key, value)?;
         let before = self.parts.get(&tier).and_then(|part| part.entries.get(key)).copied();
         if let Some(before) = before.filter(|before| before.value >= again_from) {
-            return Err(self.error(number, format!("{key} stands twice in tier {tier}; it is also on line {}", before.line)));
+            return Err(self.error(number, format!("duplicate key {key} in tier {tier}; the first is on line {}", before.line)));
         }
         if let Some(part) = self.parts.get_mut(&tier) {
             part.entries.insert(key, Entry { value, line: number });

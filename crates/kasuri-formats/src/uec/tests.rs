@@ -41,7 +41,7 @@ fn errors_of_fabrics_name_the_line_and_the_key() {
         ("Tier 1", "Tier 3", "f:12: Tier 3: there are only 0"),
         ("Tier 1", "Tier 2", "f:1: `Tier 1` is missing"),
         ("Radix_Down 4\nRadix_Up 4", "Radix_Down 4", "f:6: radix_up of tier 0 is missing or 0"),
-        ("Radix_Up 4\n", "Radix_Up 4\nRadix_Up 4\n", "f:10: radix_up stands twice in tier 0; it is also on line 9"),
+        ("Radix_Up 4\n", "Radix_Up 4\nRadix_Up 4\n", "f:10: duplicate key radix_up in tier 0; the first is on line 9"),
         ("Radix_Up 4\n", "Radix_Up 4\nColour 4\n", "f:10: unknown key `colour` of a tier"),
         ("Radix_Up 4\n", "Radix_Up 4\n Colour 4\n", "f:10: a line inside a tier must begin with a key"),
         ("Radix_Up 4\n", "Radix_Up 4\n\r\n", "f:10: a line inside a tier must begin with a key"),

@@ -146,7 +146,7 @@ proptest! {
         prop_assume!(!axes.0.is_empty());
         let Some(runs) = axes.runs() else {
             let refused = rows(&text).expect_err(&text);
-            prop_assert!(refused.contains("same run") || refused.contains("stands twice"), "{refused}\n{text}");
+            prop_assert!(refused.contains("same run") || refused.contains("duplicate value"), "{refused}\n{text}");
             return Ok(());
         };
         let rows = rows(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
