@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
             }
             (Some(other), _) => {
                 let hint = if other.is_array() {
-                    format!("; several values stand in [sweep]: \"{}\" = {}", self.path(key), compact(other))
+                    format!("; list several values in [sweep]: \"{}\" = {}", self.path(key), compact(other))
                 } else {
                     String::new()
                 };

@@ -488,7 +488,7 @@ fn engine(context: Context<'_>, known: Known<'_>) -> Result<String, ConfigError>
         Some(Value::String(name)) => wrong(unknown("engine", name, known.engine_names())),
         Some(other) => {
             let names: Vec<String> = known.engine_names().map(|name| format!("\"{name}\"")).collect();
-            let hint = if other.is_array() { "; several engines stand in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
+            let hint = if other.is_array() { "; list several engines in [sweep]: engine = [\"analysis\", \"flit\"]" } else { "" };
             wrong(format!("is {}; it must be {}{hint}", shown(other), names.join(" or ")))
         }
     }
@@ -521,7 +521,7 @@ fn traffic_or_workload(
         (_, Some(table)) => Ok((background(context, setting, None)?, Some(setting.workload(table, units)?))),
         (None, None) => {
             let message = "the section is missing; it begins with [traffic], for example with pattern = \"uniform\"; \
-                 a closed workload stands in [workload]";
+                 a closed workload belongs in [workload]";
             Err(context.error("traffic", Part::Key, message))
         }
     }

@@ -187,7 +187,7 @@ fn each_mistake_is_named_with_its_place_and_what_would_be_right() {
         (
             "engine = \"flit\"",
             "engine = [\"flit\"]",
-            "a.toml:2:10 engine: is [\"flit\"], a list; it must be \"analysis\" or \"flow\" or \"flit\"; several engines stand in [sweep]",
+            "a.toml:2:10 engine: is [\"flit\"], a list; it must be \"analysis\" or \"flow\" or \"flit\"; list several engines in [sweep]",
         ),
         ("\"mesh\"", "[\"mesh\"]", "a.toml:5:12 network.topology: is [\"mesh\"], a list; it must be a string, one of mesh"),
         (

@@ -78,7 +78,7 @@ pub(super) fn read(
     let Some(list) = context.point.table.get("user") else {
         for section in ["users", "translation"] {
             if context.table(section)?.is_some() {
-                let problem = "stands without users; describe each in a [[user]] section, or leave it out";
+                let problem = "needs users; describe each in a [[user]] section, or leave it out";
                 return Err(context.error(section, Part::Key, problem));
             }
         }
@@ -223,7 +223,7 @@ impl Assembly<'_, '_> {
         if !self.written.iter().any(|user| matches!(user.sends, Sends::Workload(_))) {
             let what = match model.is_machine() {
                 true => "is a machine that runs programs, and no user has one",
-                false => "stands between workloads and the network, and no user has a workload",
+                false => "connects workloads with the network, and no user has a workload",
             };
             let problem = format!("\"{}\" {what}; give one a [user.workload], or leave it out", model.name);
             return Err(self.context.error("endpoint.model", Part::Value, problem));
@@ -309,7 +309,7 @@ impl Assembly<'_, '_> {
         }
         if has_workload || classes.iter().any(|class| class.packets_per_terminal.is_some()) {
             let problem =
-                "is for open traffic and for programs on a machine; a rank or a batch stands at one terminal and moves with change_every";
+                "is for open traffic and for programs on a machine; a rank or a batch is at one terminal and moves with change_every";
             return Err(self.error(number, "table_writes", problem));
         }
         Ok(())

@@ -574,7 +574,7 @@ pub(super) fn of_network() -> impl Iterator<Item = &'static schedule::Entry> {
 /// The algorithm that the section names.
 fn algorithm(section: &Section<'_>, keys: &WorkloadSection) -> Result<Algorithm, ConfigError> {
     let Some(collective) = &keys.collective else {
-        let message = format!("is missing; it must be one of {}; a trace may stand in its place", operations().join(", "));
+        let message = format!("is missing; it must be one of {}; a trace may take its place", operations().join(", "));
         return Err(section.error_at_key("collective", message));
     };
     let Some(default) = schedules(collective).next() else {

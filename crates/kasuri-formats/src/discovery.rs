@@ -137,7 +137,7 @@ impl Discovery {
             self.check_port(end.line, node, end.port)?;
             if let Some(first) = at.insert((end.node, end.port), number) {
                 let first = self.ends[first as usize].line;
-                let problem = format!("a second cable on port {} of `{}`; the first stands in line {first}", end.port, node.name);
+                let problem = format!("a second cable on port {} of `{}`; the first is in line {first}", end.port, node.name);
                 return Err(self.error(end.line, problem));
             }
         }

@@ -137,7 +137,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<EdgeList, FormatError> {
             return Err(words.error("period=0; a flit occupies a channel for at least 1 cycle"));
         }
         if attributes[1].is_some() && rate.is_some() {
-            return Err(words.error("tells period and gbit; each says how fast the link is"));
+            return Err(words.error("gives period and gbit; each says how fast the link is"));
         }
         list.edges.push(Edge { from, to, both_ways, latency: attributes[0], period: attributes[1], rate, line });
     }
@@ -582,7 +582,7 @@ mod tests {
             ("router a router b period=0\n", "n.txt:1: period=0"),
             ("router a router b gbit=0\n", "n.txt:1: `gbit=0`: expected gbit=NUMBER, Gbit/s above 0"),
             ("router a router b gbit=1 gbit=2\n", "n.txt:1: duplicate gbit"),
-            ("router a router b gbit=1 period=2\n", "n.txt:1: tells period and gbit"),
+            ("router a router b gbit=1 period=2\n", "n.txt:1: gives period and gbit"),
             (
                 "terminal 0 router a\nrouter a router b gbit=4000000\nrouter a router b gbit=0.001\n",
                 "n.txt:3: a link of 0.001 Gbit/s beside one of 4000000 Gbit/s: at most 1000000 times",

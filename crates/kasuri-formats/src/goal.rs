@@ -474,7 +474,7 @@ impl<'a> Parser<'a> {
         match (found, self.words.open_comment) {
             (Word::End, Some(_)) => self.check_comment().err().unwrap_or_else(|| self.error(place, wanted)),
             (Word::End, None) => self.error(place, format!("the file ends here; is it cut off? There must follow {wanted}")),
-            _ => self.error(place, format!("{} stands where there must be {wanted}", found.shown())),
+            _ => self.error(place, format!("unexpected {}; expected {wanted}", found.shown())),
         }
     }
 
@@ -526,8 +526,8 @@ mod tests {
     fn errors_name_line_and_column_and_what_would_be_right() {
         for (text, expected) in [
             ("", "a.goal:1:1: the file ends here; is it cut off? There must follow `num_ranks` and a number"),
-            ("ranks 4", "a.goal:1:1: `ranks` stands where there must be `num_ranks` and a number, with which a GOAL program begins"),
-            ("num_ranks x", "a.goal:1:11: `x` stands where there must be the number of ranks"),
+            ("ranks 4", "a.goal:1:1: unexpected `ranks`; expected `num_ranks` and a number, with which a GOAL program begins"),
+            ("num_ranks x", "a.goal:1:11: unexpected `x`; expected the number of ranks"),
             ("num_ranks 0", "a.goal:1:11: is a program of 0 ranks"),
             ("num_ranks 5000000000", "a.goal:1:11: `5000000000` is too large"),
             ("num_ranks 4000000000\n", "a.goal:2:1: the file ends without rank 0 of 4000000000; is it cut off?"),
@@ -540,10 +540,10 @@ mod tests {
             ("num_ranks 2\nrank 0 { } rank 0 { }", "a.goal:2:17: duplicate block of rank 0"),
             ("num_ranks 1\nrank 0 {\ncalc 3", "a.goal:3:7: the file ends within rank 0; is it cut off?"),
             ("num_ranks 1\nrank 0 {\nsend 8b to", "a.goal:3:11: the file ends here; is it cut off? There must follow the number of a rank"),
-            ("num_ranks 1\nrank 0 {\nsend 8 to 0 }", "a.goal:3:8: `to` stands where there must be `b` after a number of bytes"),
-            ("num_ranks 1\nrank 0 {\nsend 8b 0 }", "a.goal:3:9: `0` stands where there must be `to` and a rank"),
+            ("num_ranks 1\nrank 0 {\nsend 8 to 0 }", "a.goal:3:8: unexpected `to`; expected `b` after a number of bytes"),
+            ("num_ranks 1\nrank 0 {\nsend 8b 0 }", "a.goal:3:9: unexpected `0`; expected `to` and a rank"),
             ("num_ranks 1\nrank 0 {\nsend 8b to 1 }", "a.goal:3:12: is rank 1; with num_ranks 1 the ranks are 0 to 0"),
-            ("num_ranks 1\nrank 0 {\ncalc }", "a.goal:3:6: `}` stands where there must be a number of nanoseconds"),
+            ("num_ranks 1\nrank 0 {\ncalc }", "a.goal:3:6: unexpected `}`; expected a number of nanoseconds"),
             ("num_ranks 1\nrank 0 {\ncalc 1 tag 2 }", "a.goal:3:8: a calc has no `tag`"),
             ("num_ranks 1\nrank 0 {\ncalc 1 nic 1 }", "a.goal:3:8: a calc has no `nic`"),
             ("num_ranks 1\nrank 0 {\nsend 1b to 0 nic 5000000000 }", "a.goal:3:18: `5000000000` is too large"),
@@ -552,8 +552,8 @@ mod tests {
             ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1 }", "a.goal:4:1: duplicate label `a` in rank 0"),
             ("num_ranks 1\nrank 0 {\na: calc 1\na requires b }", "a.goal:4:12: unknown label `b` of rank 0"),
             ("num_ranks 1\nrank 0 {\na: put 8b to 0 }", "a.goal:3:4: `put` is an operation of Portals 4, which is not simulated"),
-            ("num_ranks 1\nrank 0 {\nl1 l2 }", "a.goal:3:4: `l2` stands where there must be `:`, `requires` or `irequires`"),
-            ("num_ranks 1\nrank 0 {\né: calc 1 }", "a.goal:3:1: `é` stands where there must be an operation, a label or `}`"),
+            ("num_ranks 1\nrank 0 {\nl1 l2 }", "a.goal:3:4: unexpected `l2`; expected `:`, `requires` or `irequires`"),
+            ("num_ranks 1\nrank 0 {\né: calc 1 }", "a.goal:3:1: unexpected `é`; expected an operation, a label or `}`"),
             ("num_ranks 1 /* é\n", "a.goal:1:13: the comment that begins here with `/*` is not closed"),
         ] {
             let found = error(text);

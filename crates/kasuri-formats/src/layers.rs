@@ -93,7 +93,7 @@ fn header(line: &str) -> Result<Header, String> {
     };
     match words.next() {
         None => Ok(Header { parallelism, ignored: Vec::new(), job: None }),
-        Some(word) => Err(format!("has `{}` behind {name}, which stands alone in its line", short(word))),
+        Some(word) => Err(format!("unexpected `{}` after {name}", short(word))),
     }
 }
 

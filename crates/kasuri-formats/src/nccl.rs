@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
 
     fn pci(&mut self, element: Element<'a, 'a>, parent: usize, cpu: usize) -> Result<(), FormatError> {
         if element.ancestors().nth(MOST_LEVELS).is_some() {
-            return Err(self.xml.error(element, format!("stands within more than {MOST_LEVELS} others")));
+            return Err(self.xml.error(element, format!("is nested in more than {MOST_LEVELS} others")));
         }
         let (busid, class) = (self.xml.needed(element, "busid")?, self.xml.needed(element, "class")?);
         let speed = pci_gbyte_per_second(element.attribute("link_speed").unwrap_or_default(), element.attribute("link_width"));

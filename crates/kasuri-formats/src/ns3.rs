@@ -207,7 +207,7 @@ impl<'a> Words<'a> {
         self.next += 1;
         self.words.get(self.next - 1).copied().ok_or_else(|| {
             let last = self.words.last().map_or(1, |(line, _)| *line);
-            self.error(last, format!("ends where {what} should stand"))
+            self.error(last, format!("ends before {what}"))
         })
     }
 
@@ -401,7 +401,7 @@ mod tests {
             ("0 4 2880", "4 4 2880", "t:3: links node 4 to itself"),
             ("1 4 2880", "0 4 2880", "t:4: a second link between 0 and 4, which line 3 links, too"),
             ("0.01", "2", "t:10: an error rate is `2`; it must be a number, 0 to 1"),
-            ("2 1 8", "2 1 9", "t:10: ends where the source of a link should stand"),
+            ("2 1 8", "2 1 9", "t:10: ends before the source of a link"),
         ] {
             let error = parse("t", SIMAI.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{new}: {error}");

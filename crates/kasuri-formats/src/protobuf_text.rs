@@ -70,7 +70,7 @@ fn tokens(name: &str, text: &str) -> Result<Vec<Token>, FormatError> {
                 '"' | '\'' => (quoted(rest, first).map_err(|problem| FormatError::new(name, number, problem))?, Kind::Quoted),
                 _ if is_of_word(first) => (rest.find(|character| !is_of_word(character)).unwrap_or(rest.len()), Kind::Word),
                 _ if "{}<>[]:,;".contains(first) => (1, Kind::Sign),
-                _ => return Err(FormatError::new(name, number, format!("`{first}` cannot stand here"))),
+                _ => return Err(FormatError::new(name, number, format!("unexpected `{first}`"))),
             };
             let text = match kind {
                 Kind::Quoted => unescaped(&rest[1..length - 1]),
@@ -222,7 +222,7 @@ mod tests {
             ("a: [1 2]", "t:1: expected `,` or `]`, found `2`"),
             ("\n\"a\": 1", "t:2: expected the name of a field, found `a`"),
             ("a: \"b", "t:1: the quotes are not closed"),
-            ("a: 1 / 2", "t:1: `/` cannot stand here"),
+            ("a: 1 / 2", "t:1: unexpected `/`"),
         ] {
             let error = parse("t", text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");

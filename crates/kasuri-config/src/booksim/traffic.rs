@@ -248,7 +248,7 @@ impl Translator<'_> {
         if first.len() < argument.len() {
             let place = self.place(option);
             self.notes.push(format!(
-                "{place}: of {option}(…{argument}…) only the first argument counts, as in BookSim 2; several stand in braces: ({{{argument}}})"
+                "{place}: of {option}(…{argument}…) only the first argument counts, as in BookSim 2; several are written in braces: ({{{argument}}})"
             ));
         }
         first.parse().map_err(|_| self.wrong(option, format!("invalid number `{first}`")))

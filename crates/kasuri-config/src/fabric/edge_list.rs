@@ -24,7 +24,7 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
     let told =
         rates.as_ref().map(|rates| rates.gbit_per_second).or(options.link_rate.map(|rate| f64::from(rate.mbit_per_second()) / 1000.0));
     let channel_gbit_per_second = told.ok_or_else(|| {
-        FabricError::Files(format!("{}: tells no rate of its links (gbit=); say it with --link-rate, for links of period 1", list.name))
+        FabricError::Files(format!("{}: gives no rate of its links (gbit=); give it by --link-rate, for links of period 1", list.name))
     })?;
     // By period: what links of it are called and carry.
     let named = rates.map(|rates| rates.by_period()).unwrap_or_default();

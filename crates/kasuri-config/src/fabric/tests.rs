@@ -135,7 +135,7 @@ fn damaged_discoveries_are_refused() {
         (
             "[3]\t\"S-0000000000000012\"[1]",
             "[2]\t\"S-0000000000000012\"[1]",
-            "a second cable on port 2 of `leaf10`; the first stands in line 4",
+            "a second cable on port 2 of `leaf10`; the first is in line 4",
         ),
         ("[3]\t\"S-0000000000000012\"[1]", "[5]\t\"S-0000000000000012\"[1]", "names port 5 of `leaf10`, whose ports are 1 to 4"),
         ("\"S-0000000000000012\"[1]", "\"S-0000000000000012\"[3]", "names port 3 of `spine0`, whose ports are 1 to 2"),

@@ -60,7 +60,7 @@ impl Document {
                 return Err(self.error(&place, Part::Key, problem));
             }
             if value.is_table() {
-                let message = "is a range; in a case each key has one value, and what all cases share stands in [sweep]";
+                let message = "is a range; in a case each key has one value, and keys that all cases share belong in [sweep]";
                 return Err(self.error(&place, Part::Value, message));
             }
             leaves_of(key, 0, value.clone(), &place, &mut settings).map_err(|(place, message)| self.error(&place, Part::Key, message))?;

@@ -16,7 +16,7 @@ pub fn groups(name: &str, bytes: &[u8], npus: u32) -> Result<Groups, FormatError
         let error = |problem: String| FormatError::new(name, line_of(bytes, &key), format!("group `{key}` {problem}"));
         let number: u32 = key.parse().map_err(|_| error("has no number for a name; write \"1\", \"2\", …".to_owned()))?;
         if number == 0 {
-            return Err(error("must not be defined: 0 stands for all NPUs; number the groups from 1".to_owned()));
+            return Err(error("must not be defined: 0 means all NPUs; number the groups from 1".to_owned()));
         }
         let Value::Array(items) = &value else { return Err(error(format!("is {}; it must be a list of NPUs", shown(&value)))) };
         let mut members = Vec::with_capacity(items.len());

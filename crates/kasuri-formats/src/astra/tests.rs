@@ -79,7 +79,7 @@ fn groups_keep_their_order_and_have_nobody_twice() {
     assert_eq!(groups("g.json", text, 4).unwrap(), [(1, vec![0]), (2, vec![3, 1])].into());
     let error = |text: &str| groups("g.json", text.as_bytes(), 4).unwrap_err().to_string();
     assert_eq!(error("{\n\"1\": [0, 2, 0]}"), "g.json:2: group `1` has NPU 0 twice");
-    assert!(error("{\"0\": [0, 1]}").contains("0 stands for all"));
+    assert!(error("{\"0\": [0, 1]}").contains("0 means all"));
     assert!(error("{\"1\": [4]}").contains("the NPUs are 0 to 3"));
     assert!(error("{\"tp\": [1]}").contains("has no number"));
     assert!(error("{\"1\": []}").contains("is empty"));

@@ -59,7 +59,7 @@ fn what_is_wrong_is_named_with_its_line() {
         assert!(told.starts_with(place) && told.contains(problem), "{from} -> {to}: {told}");
     }
     assert!(parse("t.txt", b"").unwrap_err().to_string().contains("empty"));
-    assert!(parse("t.txt", b"DATA fast\n1\n").unwrap_err().to_string().contains("stands alone"));
+    assert!(parse("t.txt", b"DATA fast\n1\n").unwrap_err().to_string().contains("unexpected `fast` after DATA"));
     let experts = parse("t.txt", b"DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE_EP 8 1\n").unwrap_err().to_string();
     assert!(experts.starts_with("t.txt:1") && experts.contains("layer `a`"), "{experts}");
 }

@@ -94,7 +94,7 @@ impl<'a> File<'a> {
                 "failure: missing links are not modelled; the simulator whose format this is ends at the first packet that needs one",
             )),
             _ if self.is_header => self.header_line(number, first, words),
-            _ if first.starts_with('#') => Err(self.error(number, "a comment may only stand before the first connection")),
+            _ if first.starts_with('#') => Err(self.error(number, "comments are allowed before the first connection only")),
             _ => Err(self.error(number, format!("`{}` begins neither a connection (`0->13 …`) nor a trigger", shown(first)))),
         }
     }
@@ -186,7 +186,7 @@ impl<'a> File<'a> {
                 *self.ignored.entry("prio").or_default() += 1;
             }
             "msg" => return Err(self.error(line, "msg: connections that send several messages in turn (-conn_reuse) are not modelled")),
-            "" => return Err(self.error(line, "two blanks stand together; words are separated by one")),
+            "" => return Err(self.error(line, "two blanks in a row; words are separated by one")),
             _ => {
                 let known = "start, size, id, trigger, send_done_trigger, recv_done_trigger, prio";
                 return Err(self.error(line, format!("unknown word `{}` of a connection; known words: {known}", shown(word))));
@@ -234,7 +234,7 @@ impl<'a> File<'a> {
             count = Some(self.small(line, "count", words.next())?);
         }
         if let Some(word) = words.next() {
-            return Err(self.error(line, format!("`{}` stands behind the trigger; only `count` and a number may", shown(word))));
+            return Err(self.error(line, format!("unexpected `{}` after the trigger; expected `count` and a number", shown(word))));
         }
         let kind = match (kind, count) {
             (TriggerKind::Barrier(_), None | Some(0)) => {

@@ -271,7 +271,7 @@ fn lists_and_graphs_keep_their_rates() {
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(2))), ("100 Gbit/s", "400 Gbit/s"));
     // Without rates the user says what a link of period 1 carries.
     let plain = "terminal 0 router a\nrouter a router b period=4\nterminal 1 router b\n";
-    assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: tells no rate of its links (gbit=); say it with --link-rate"));
+    assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: gives no rate of its links (gbit=); say it with --link-rate"));
     let fabric = of("l.txt", plain, Speed::from_gbit_per_second(200.0)).unwrap();
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(4))), ("200 Gbit/s", "50 Gbit/s"));
     assert!(of("g.xml", "<svg/>", None).unwrap_err().contains("g.xml:1: begins with <svg>"));

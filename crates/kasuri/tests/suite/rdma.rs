@@ -373,7 +373,7 @@ fn adapters_without_any_workload_are_refused() {
     let machine = MACHINE.replace("[workload]\npacket_flits = 16\n", "");
     let users = format!("{machine}[[user]]\nname = \"a\"\nnodes = 2\n[user.traffic]\npattern = \"uniform\"\nload = 0.1\n");
     let error = study(&users, "", &[RDMA]).expect_err("no workload");
-    assert!(error.contains("endpoint.model: \"rdma\" stands between workloads and the network, and no user has a workload"), "{error}");
+    assert!(error.contains("endpoint.model: \"rdma\" connects workloads with the network, and no user has a workload"), "{error}");
     let error = study(&users, "", &["endpoint.model=dsm"]).expect_err("no program");
     assert!(error.contains("endpoint.model: \"dsm\" is a machine that runs programs, and no user has one"), "{error}");
     let workload = "[user.workload]\ncollective = \"alltoall\"\nmessage_flits = 9\n";
