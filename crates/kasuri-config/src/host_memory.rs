@@ -29,7 +29,7 @@ fn one() -> u32 {
 }
 
 /// The most copies: more bytes than any memory carries.
-const MOST_COPIES: u32 = 1000;
+const MAX_COPIES: u32 = 1000;
 
 /// The hosts, if there is such a section.
 pub(super) fn read(context: Context<'_>, units: Units) -> Result<Option<Hosts>, ConfigError> {
@@ -43,8 +43,8 @@ pub(super) fn read(context: Context<'_>, units: Units) -> Result<Option<Hosts>, 
     if !(rate > 0.0 && rate.is_finite()) {
         return Err(section.error("memory_gbyte_per_second", format!("is {rate}; it must be above 0")));
     }
-    if keys.copies > MOST_COPIES {
-        return Err(section.error("copies", format!("is {}; it must be 0 to {MOST_COPIES}", keys.copies)));
+    if keys.copies > MAX_COPIES {
+        return Err(section.error("copies", format!("is {}; it must be 0 to {MAX_COPIES}", keys.copies)));
     }
     let (Some(flit_bytes), Some(cycle_ns)) = (units.flit_bytes, units.cycle_ns) else {
         let problem = "asks what a flit and a cycle are: network.flit_bytes, and network.channel_gbit_per_second or network.cycle_ns";

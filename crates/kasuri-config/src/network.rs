@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::document::Part;
 use super::error::ConfigError;
-use super::physical::{PhysicalLinks, told_as};
+use super::physical::{PhysicalLinks, alias_in_file};
 use super::section::Section;
 use super::units::UnitParameters;
 use crate::topology::ALL_TOPOLOGIES;
@@ -61,7 +61,7 @@ impl NetworkSection<'_> {
             topology.build(&BuildContext { channels, files, structure_seed: 0 }).map(|network| (network, None))
         };
         let (network, needed) = built.map_err(|error| match error {
-            NetworkError::Parameter { key, problem } => section.error(told_as(section.table, &key), problem),
+            NetworkError::Parameter { key, problem } => section.error(alias_in_file(section.table, &key), problem),
             other => section.error("topology", other.to_string()),
         })?;
         needed.map_or(Ok(()), |needed| check_rates(section, &needed, *units))?;

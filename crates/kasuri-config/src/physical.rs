@@ -65,8 +65,8 @@ const IN_CYCLES: [(&str, &str); 4] = [
     ("terminal_latency", "terminal_channel_latency"),
 ];
 
-/// The key of the table by which a key in cycles was told.
-pub(super) fn told_as<'k>(table: &Table, key: &'k str) -> &'k str {
+/// The key that the table has in place of a key in cycles.
+pub(super) fn alias_in_file<'k>(table: &Table, key: &'k str) -> &'k str {
     let here = IN_CYCLES.iter().find(|(here, in_cycles)| *in_cycles == key && table.contains_key(*here));
     here.map_or(key, |(here, _)| here)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many values are kept although nobody uses them: a sweep over sizes need not keep every network.
-const KEPT: usize = 4;
+const CAPACITY: usize = 4;
 
 /// Values by what they are made of: the last few, and those that somebody still uses. Of several threads that ask for the same value one
 /// makes it and the others wait; different ones are made at the same time.
@@ -58,7 +58,7 @@ impl<K, V: ?Sized> Pool<K, V> {
         let mut rank = 0;
         entries.retain(|entry| {
             rank += 1;
-            rank < KEPT || entry.is_used()
+            rank < CAPACITY || entry.is_used()
         });
         let place = Place::<V>::default();
         entries.insert(0, Entry { key: key(), place: Arc::clone(&place) });
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(made.load(Ordering::Relaxed), 100);
         drop(used);
         (1..100).for_each(|key| drop(get(&pool, key, &made)));
-        assert_eq!(lock(&pool.0).len(), KEPT);
+        assert_eq!(lock(&pool.0).len(), CAPACITY);
     }
 
     #[test]

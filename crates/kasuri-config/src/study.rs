@@ -55,8 +55,9 @@ impl Study {
         let routing = &self.scenario.routing;
         let required = routing.virtual_channels_required();
         let ranges = self.scenario.virtual_channel_ranges();
-        let apart = |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
-        let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| apart(one, other)));
+        let is_compatible =
+            |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
+        let independent = required == 1 || ranges.iter().all(|one| ranges.iter().all(|other| is_compatible(one, other)));
         let has_channels = || ranges.iter().all(|range| u32::from(range.count()) >= required);
         // The promise is about whole networks.
         let is_whole = self.scenario.network.damage().is_none();
@@ -98,7 +99,7 @@ impl Document {
     /// builds equal networks and routings once.
     ///
     /// # Errors
-    /// All that is unknown, of a wrong type, impossible, or at odds with another, as far as one does not hide the other.
+    /// All errors found; an earlier error may mask later ones.
     pub fn study(&self, point: &Point, files: &dyn Files) -> Result<Study, ConfigErrors> {
         Preparation::new(self, files, Known::default()).study(point)
     }
@@ -141,7 +142,7 @@ fn keep<T>(found: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Opti
 }
 
 /// How many distinct routers are kept.
-const KEPT: usize = 4;
+const MAX_ROUTERS: usize = 4;
 
 impl<'a> Preparation<'a> {
     /// Begins with nothing built. `files` reads what parameters name; `known` holds the names that only the caller knows.
@@ -314,7 +315,7 @@ impl<'a> Preparation<'a> {
         }
         let (router, pipeline) = router::read(context, self.known, self.files)?;
         self.routers.insert(0, (table.clone(), router.clone(), pipeline));
-        self.routers.truncate(KEPT);
+        self.routers.truncate(MAX_ROUTERS);
         Ok((router, pipeline))
     }
 
@@ -567,7 +568,7 @@ fn check_classes(context: Context<'_>, classes: usize, of_users: bool) -> Result
 }
 
 /// Messages of a workload whose lengths are looked at one by one.
-const MANY_MESSAGES: u64 = 1 << 22;
+const MAX_EXAMINED_MESSAGES: u64 = 1 << 22;
 
 /// Flits of a packet that is shorter than the longest, if there is one.
 fn shorter_packet(longest: u32, classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> Option<u32> {
@@ -575,7 +576,7 @@ fn shorter_packet(longest: u32, classes: &[TrafficClass], workload: Option<&Clos
     let of_class = sizes.map(kasuri_workload::traffic::PacketSizes::min).find(|&flits| flits < longest);
     let of_part = |closed: &ClosedWorkload| closed.parts.iter().map(|part| part.packet_flits).find(|&flits| flits < longest);
     let mut of_message = None;
-    if let Some(closed) = workload.filter(|closed| closed.workload.messages() <= MANY_MESSAGES) {
+    if let Some(closed) = workload.filter(|closed| closed.workload.messages() <= MAX_EXAMINED_MESSAGES) {
         closed.workload.each_message(&mut |message| {
             let last = message.flits % longest;
             of_message = of_message.or((last > 0).then_some(last));

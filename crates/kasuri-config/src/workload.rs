@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::section::Section;
 use super::traffic::Setting;
-use kasuri_formats::chakra::{self, Unread};
+use kasuri_formats::chakra::{self, ReadError};
 use kasuri_formats::names::unknown;
 use kasuri_formats::traffic::parse_sizes;
 use kasuri_formats::{astra, goal, goal_binary, layers};
@@ -280,7 +280,7 @@ impl Setting<'_> {
         };
         besides.extend(chakra::surplus(self.files, prefix, npus));
         let of_npu = |npu: u32| {
-            let wrong = |unread: Unread| section.error("trace", format!("{} (NPU {npu})", unread.problem()));
+            let wrong = |error: ReadError| section.error("trace", format!("{} (NPU {npu})", error.problem()));
             chakra::read_of(self.files, prefix, npu).map_err(wrong)
         };
         Ok((groups, (0..npus).map(of_npu).collect::<Result<_, _>>()?))

@@ -130,20 +130,20 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Trace, TraceError> {
     reader.finish()
 }
 
-/// Why there is no trace.
+/// The error of reading a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum ReadError {
     /// There is no such file.
     Absent(String),
-    /// It cannot be read, or is no trace.
-    Wrong(String),
+    /// The file cannot be read, or is not a trace.
+    Invalid(String),
 }
 
-impl Unread {
-    /// The sentence about it.
+impl ReadError {
+    /// The message.
     pub fn problem(self) -> String {
         match self {
-            Self::Absent(problem) | Self::Wrong(problem) => problem,
+            Self::Absent(problem) | Self::Invalid(problem) => problem,
         }
     }
 }
@@ -152,7 +152,7 @@ impl Unread {
 ///
 /// # Errors
 /// It is not there, cannot be read or is no trace.
-pub fn read(files: &dyn Files, path: &str) -> Result<Trace, Unread> {
+pub fn read(files: &dyn Files, path: &str) -> Result<Trace, ReadError> {
     let mut reader = Reader::new(path);
     let mut wrong = None;
     let read = files.read_pieces(path, &mut |piece| match reader.push(piece) {
@@ -162,8 +162,8 @@ pub fn read(files: &dyn Files, path: &str) -> Result<Trace, Unread> {
             false
         }
     });
-    read.map_err(|problem| if files.is_there(path) { Unread::Wrong(problem) } else { Unread::Absent(problem) })?;
-    wrong.map_or_else(|| reader.finish(), Err).map_err(|error| Unread::Wrong(error.to_string()))
+    read.map_err(|problem| if files.is_there(path) { ReadError::Invalid(problem) } else { ReadError::Absent(problem) })?;
+    wrong.map_or_else(|| reader.finish(), Err).map_err(|error| ReadError::Invalid(error.to_string()))
 }
 
 /// Is there a trace of NPU 0, or of the first position of an algorithm?
@@ -182,11 +182,11 @@ fn file_names(prefix: &str, npu: u32) -> [String; 2] {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, Unread> {
+pub fn read_of(files: &dyn Files, prefix: &str, npu: u32) -> Result<Trace, ReadError> {
     let [plain, packed] = file_names(prefix, npu);
     match read(files, &plain) {
-        Err(Unread::Absent(problem)) => match read(files, &packed) {
-            Err(Unread::Absent(_)) => Err(Unread::Absent(format!("{problem}; there is no {packed} either"))),
+        Err(ReadError::Absent(problem)) => match read(files, &packed) {
+            Err(ReadError::Absent(_)) => Err(ReadError::Absent(format!("{problem}; there is no {packed} either"))),
             found => found,
         },
         found => found,
@@ -208,11 +208,11 @@ pub fn surplus(files: &dyn Files, prefix: &str, npus: u32) -> Option<String> {
 ///
 /// # Errors
 /// That of position 0 is not there, or one of them cannot be read or is no trace.
-pub fn read_algorithm(files: &dyn Files, prefix: &str, npus: u32) -> Result<Vec<Trace>, Unread> {
+pub fn read_algorithm(files: &dyn Files, prefix: &str, npus: u32) -> Result<Vec<Trace>, ReadError> {
     let mut traces = vec![read_of(files, prefix, 0)?];
     for position in 1..npus {
         match read_of(files, prefix, position) {
-            Err(Unread::Absent(_)) => break,
+            Err(ReadError::Absent(_)) => break,
             found => traces.push(found?),
         }
     }

@@ -347,11 +347,11 @@ impl EdgeList {
     /// Told ports first, then for the others the lowest ports that are free in both directions, line after line.
     fn assign_ports(&self) -> Result<Ports, FormatError> {
         let mut ports = Ports { used: vec![Vec::new(); self.routers.len()], edges: vec![(0, 0); self.edges.len()] };
-        for told in [true, false] {
+        for given in [true, false] {
             for (index, edge) in self.edges.iter().enumerate() {
                 for (node, outwards) in [(edge.from, true), (edge.to, false)] {
                     let Node::Router(router, port) = node else { continue };
-                    if port.is_some() != told {
+                    if port.is_some() != given {
                         continue;
                     }
                     let directions = if edge.both_ways { [true, true] } else { [outwards, !outwards] };

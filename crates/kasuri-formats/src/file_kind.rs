@@ -40,10 +40,10 @@ impl FileKind {
 }
 
 /// Lines that are looked at to tell what a file is.
-const LINES_LOOKED_AT: usize = 20_000;
+const MAX_LINES: usize = 20_000;
 
 /// Bytes of XML that are looked at to find its first element.
-const BYTES_LOOKED_AT: usize = 10_000;
+const MAX_BYTES: usize = 10_000;
 
 /// What a file is, by what its first lines say.
 pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
@@ -52,7 +52,7 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
     if ns3::is_topology(bytes) {
         return Some(FileKind::Ns3);
     }
-    let lines = bytes.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT).map(<[u8]>::trim_ascii);
+    let lines = bytes.split(|&byte| byte == b'\n').take(MAX_LINES).map(<[u8]>::trim_ascii);
     let says_something = |line: &&[u8]| {
         let is_message = || std::str::from_utf8(line).is_ok_and(tool_messages::is_message);
         !(line.is_empty() || line.starts_with(b"#") || line.starts_with(b"DR path") || is_message())
@@ -62,7 +62,7 @@ pub fn kind_of(bytes: &[u8]) -> Option<FileKind> {
         if begins(&["{"]) {
             return Some(FileKind::Network);
         } else if begins(&["<"]) {
-            let is_graph = bytes.windows(9).take(BYTES_LOOKED_AT).any(|window| window == b"<graphml " || window == b"<graphml>");
+            let is_graph = bytes.windows(9).take(MAX_BYTES).any(|window| window == b"<graphml " || window == b"<graphml>");
             return Some(if is_graph { FileKind::GraphMl } else { FileKind::Nccl });
         } else if begins(&["router ", "terminal "]) {
             return Some(FileKind::EdgeList);

@@ -3,7 +3,7 @@
 //! Several brackets in a name multiply; leading zeros of the lower bound are kept. Source: Slurm, hostlist expressions.
 
 /// More names than any machine has hosts are refused before they are written out.
-const MOST_NAMES: u64 = 1 << 22;
+const MAX_NAMES: u64 = 1 << 22;
 
 /// All names of a list, in its order.
 ///
@@ -64,8 +64,8 @@ fn expand(part: &str, names: &mut Vec<String>, before: u64) -> Result<(), String
         count = count.saturating_add((to - from).saturating_add(1));
         ranges.push((from, to, width));
     }
-    if count.saturating_mul(names.len() as u64).saturating_add(before) > MOST_NAMES {
-        return Err(format!("`{part}` means more than {MOST_NAMES} names"));
+    if count.saturating_mul(names.len() as u64).saturating_add(before) > MAX_NAMES {
+        return Err(format!("`{part}` means more than {MAX_NAMES} names"));
     }
     let mut longer = Vec::new();
     for name in names.iter() {

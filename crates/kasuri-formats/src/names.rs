@@ -29,11 +29,11 @@ pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// The longest word of a message that is printed whole, and what is left of a longer one, characters.
-const LONGEST_WORD: usize = 200;
-const SHORTENED_WORD: usize = 60;
+const MAX_WORD_CHARACTERS: usize = 200;
+const SHORTENED_WORD_CHARACTERS: usize = 60;
 
 /// The longest message, characters.
-const LONGEST_MESSAGE: usize = 20_000;
+const MAX_MESSAGE_BYTES: usize = 20_000;
 
 /// A text from outside as it may be printed: control characters are escaped, so that no file can command a terminal; words that nobody
 /// reads to their end are cut short, and so is a text without end.
@@ -42,17 +42,17 @@ pub fn printable(text: &str) -> String {
     for (number, line) in text.split('\n').enumerate() {
         short.push_str(if number > 0 { "\n" } else { "" });
         for word in line.split_inclusive(' ') {
-            let length = word.chars().take(LONGEST_WORD + 1).count();
-            let shown = if length > LONGEST_WORD { SHORTENED_WORD } else { length };
+            let length = word.chars().take(MAX_WORD_CHARACTERS + 1).count();
+            let shown = if length > MAX_WORD_CHARACTERS { SHORTENED_WORD_CHARACTERS } else { length };
             for letter in word.chars().take(shown) {
                 if letter.is_control() { short.extend(letter.escape_default()) } else { short.push(letter) }
             }
-            if length > LONGEST_WORD {
+            if length > MAX_WORD_CHARACTERS {
                 short.push_str(&format!("… ({} characters) ", word.trim_end().chars().count()));
             }
         }
-        if short.len() > LONGEST_MESSAGE {
-            let end = (0..=LONGEST_MESSAGE).rev().find(|&end| short.is_char_boundary(end)).unwrap_or(0);
+        if short.len() > MAX_MESSAGE_BYTES {
+            let end = (0..=MAX_MESSAGE_BYTES).rev().find(|&end| short.is_char_boundary(end)).unwrap_or(0);
             short.truncate(end);
             short.push('…');
             return short;
@@ -85,12 +85,12 @@ pub fn distinguish<T>(named: &mut [(String, T)], difference: impl Fn(&T) -> Stri
 }
 
 /// Names longer than this are no misspelt ones: to compare them takes time that grows with their square.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// The known name that a misspelt one most likely means: at most a third of its letters (at least one, and one more for
 /// exchanged neighbours) differ.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    if name.len() > LONGEST_NAME {
+    if name.len() > MAX_NAME_BYTES {
         return None;
     }
     let written_alike = |text: &str| text.to_lowercase().replace('_', "-");
@@ -122,7 +122,7 @@ mod tests {
         let long = "x".repeat(10_000_000);
         let short = printable(&format!("unknown key `{long}` here"));
         assert!(short.len() < 200 && short.ends_with("… (10000002 characters) here"), "{short}");
-        assert!(printable(&"word ".repeat(1_000_000)).chars().count() <= LONGEST_MESSAGE + 1);
+        assert!(printable(&"word ".repeat(1_000_000)).chars().count() <= MAX_MESSAGE_BYTES + 1);
         assert!(unknown("key", &long, ["virtual_channels"]).contains("known keys"));
     }
 

@@ -89,7 +89,7 @@ const DEFAULT_NET: f64 = 1.25;
 const MAX_DEVICES: usize = 4096;
 
 /// Elements within each other, at most.
-const MOST_LEVELS: usize = 32;
+const MAX_LEVELS: usize = 32;
 
 /// Reads a topology.
 ///
@@ -232,8 +232,8 @@ impl<'a> Reader<'a> {
     }
 
     fn pci(&mut self, element: Element<'a, 'a>, parent: usize, cpu: usize) -> Result<(), FormatError> {
-        if element.ancestors().nth(MOST_LEVELS).is_some() {
-            return Err(self.xml.error(element, format!("is nested in more than {MOST_LEVELS} others")));
+        if element.ancestors().nth(MAX_LEVELS).is_some() {
+            return Err(self.xml.error(element, format!("is nested in more than {MAX_LEVELS} others")));
         }
         let (busid, class) = (self.xml.needed(element, "busid")?, self.xml.needed(element, "class")?);
         let speed = pci_gbyte_per_second(element.attribute("link_speed").unwrap_or_default(), element.attribute("link_width"));

@@ -34,7 +34,7 @@ pub(crate) enum Value {
 }
 
 /// Messages within each other, at most.
-const MOST_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 
 /// Reads a file.
 ///
@@ -141,7 +141,7 @@ impl Reader<'_> {
 
     /// Fields up to the sign that closes the message, or to the end of the file.
     fn message(&mut self, close: Option<&str>) -> Result<Message, FormatError> {
-        if self.level > MOST_LEVELS {
+        if self.level > MAX_LEVELS {
             return Err(self.error(self.peek(), "no more messages within each other"));
         }
         self.level += 1;

@@ -113,13 +113,13 @@ pub fn periods(rates: &[u32], most: u32) -> (Vec<u32>, f64) {
     let exact = |scale: u64| rates.iter().all(|&rate| (u64::from(fastest) * scale).is_multiple_of(u64::from(rate.max(1))));
     let slowest = rates.iter().copied().min().unwrap_or(1).max(1);
     let fits = |scale: &u64| u64::from(fastest) * scale / u64::from(slowest) <= u64::from(most);
-    let scale = (1..=ROUNDED).take_while(fits).find(|&scale| exact(scale)).unwrap_or(ROUNDED);
+    let scale = (1..=MAX_FASTEST_PERIOD).take_while(fits).find(|&scale| exact(scale)).unwrap_or(MAX_FASTEST_PERIOD);
     let period = |&rate: &u32| ((u64::from(fastest) * scale + u64::from(rate) / 2) / u64::from(rate.max(1))).clamp(1, most.into()) as u32;
     (rates.iter().map(period).collect(), f64::from(fastest) * scale as f64)
 }
 
 /// The largest number of cycles that a flit takes on the fastest channel.
-const ROUNDED: u64 = 1000;
+const MAX_FASTEST_PERIOD: u64 = 1000;
 
 #[cfg(test)]
 mod tests {

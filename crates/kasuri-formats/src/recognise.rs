@@ -44,10 +44,10 @@ pub enum Form {
 }
 
 /// Lines that are examined.
-const LINES: usize = 50;
+const MAX_LINES: usize = 50;
 
 /// Bytes that are examined.
-const BYTES: usize = 20_000;
+const MAX_BYTES: usize = 20_000;
 
 /// The form of a file, as far as its beginning shows it.
 pub fn recognise(bytes: &[u8]) -> Option<Form> {
@@ -55,7 +55,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Form> {
     let beginning = beginning(bytes);
     let lines = meaningful_lines("", beginning).ok()?;
     let is_comment = |line: &str| line.starts_with("//") || line.starts_with("/*");
-    let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).filter(|line| !is_comment(line)).take(LINES).collect();
+    let lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).filter(|line| !is_comment(line)).take(MAX_LINES).collect();
     let &first = lines.first()?;
     if first.starts_with('<') {
         return markup(beginning).or_else(|| kind_of(bytes).map(Form::Fabric));
@@ -69,13 +69,13 @@ pub fn recognise(bytes: &[u8]) -> Option<Form> {
 
 /// The first bytes, up to the end of a line, or at least of a character.
 fn beginning(bytes: &[u8]) -> &[u8] {
-    if bytes.len() <= BYTES {
+    if bytes.len() <= MAX_BYTES {
         return bytes;
     }
-    let most = &bytes[..BYTES];
+    let most = &bytes[..MAX_BYTES];
     let is_first_of_character = |&byte: &u8| byte & 0xc0 != 0x80;
     let end = most.iter().rposition(|&byte| byte == b'\n').or_else(|| most.iter().rposition(is_first_of_character));
-    &most[..end.unwrap_or(BYTES)]
+    &most[..end.unwrap_or(MAX_BYTES)]
 }
 
 /// A file in XML or HTML, by its first element.
@@ -240,7 +240,7 @@ mod tests {
     fn files_of_one_long_line_are_known() {
         for shift in 0..6 {
             for letters in ["\u{e9}", "\u{20ac}"] {
-                let text = format!("<graphml>{}<graph>{}", " ".repeat(shift), letters.repeat(BYTES));
+                let text = format!("<graphml>{}<graph>{}", " ".repeat(shift), letters.repeat(MAX_BYTES));
                 assert_eq!(recognise(text.as_bytes()), Some(Form::Fabric(FileKind::GraphMl)), "{shift} {letters}");
             }
         }

@@ -61,7 +61,7 @@ pub struct Block {
 }
 
 /// The most characters of a switch's name.
-const MOST_CHARACTERS: usize = 64;
+const MAX_CHARACTERS: usize = 64;
 
 /// Reads a `topology.conf`. `name` is the file's name for messages.
 ///
@@ -158,8 +158,8 @@ impl SlurmTopology {
         let named =
             self.switches.iter().map(|switch| (&switch.name, switch.line)).chain(self.blocks.iter().map(|block| (&block.name, block.line)));
         for (each, line) in named {
-            if each.is_empty() || each.len() > MOST_CHARACTERS {
-                return Err(FormatError::new(name, line, format!("invalid name `{each}`; expected 1 to {MOST_CHARACTERS} characters")));
+            if each.is_empty() || each.len() > MAX_CHARACTERS {
+                return Err(FormatError::new(name, line, format!("invalid name `{each}`; expected 1 to {MAX_CHARACTERS} characters")));
             }
             if let Some(first) = lines.insert(each, line) {
                 return Err(FormatError::new(name, line, format!("describes `{each}` again; line {first} describes it, too")));

@@ -28,7 +28,7 @@ pub(crate) enum Content {
 }
 
 /// Levels of lists and maps within each other, at most.
-const MOST_LEVELS: usize = 16;
+const MAX_LEVELS: usize = 16;
 
 /// Puts the events of the parser together.
 struct Builder {
@@ -53,7 +53,7 @@ impl Builder {
     }
 
     fn begin(&mut self, line: usize, content: Content) {
-        if self.open.len() >= MOST_LEVELS {
+        if self.open.len() >= MAX_LEVELS {
             self.problem = self.problem.or(Some((line, "is deeper within lists than any file of this kind")));
         }
         self.open.push((Value { line, content }, None));

@@ -21,9 +21,9 @@ pub(super) fn fabric(list: &EdgeList, options: &Options<'_>) -> Result<Fabric, F
     let usual = Link { latency: 1, period: 1 };
     let network = list.network(usual, usual).map_err(wrong)?;
     let rates = list.rates();
-    let told =
+    let given =
         rates.as_ref().map(|rates| rates.gbit_per_second).or(options.link_rate.map(|rate| f64::from(rate.mbit_per_second()) / 1000.0));
-    let channel_gbit_per_second = told.ok_or_else(|| {
+    let channel_gbit_per_second = given.ok_or_else(|| {
         FabricError::Files(format!("{}: gives no rate of its links (gbit=); give it by --link-rate, for links of period 1", list.name))
     })?;
     // By period: what links of it are called and carry.

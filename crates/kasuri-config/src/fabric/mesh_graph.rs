@@ -142,7 +142,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Gives the links between meshes their chips: those of the descriptor, else those that are told.
-    fn join(&mut self, told: &[Join]) -> Result<(), FabricError> {
+    fn join(&mut self, given: &[Join]) -> Result<(), FabricError> {
         let mut by_pair: BTreeMap<[usize; 2], Vec<&Connection>> = BTreeMap::new();
         for connection in &self.graph.connections {
             match (connection.meshes, connection.chips) {
@@ -154,7 +154,7 @@ impl<'a> Machine<'a> {
             }
         }
         let mut found: BTreeMap<[usize; 2], u32> = BTreeMap::new();
-        for join in told {
+        for join in given {
             let ends = join.ends.map(|(id, chip)| self.end(id, chip));
             let [(one, from), (other, to)] = match ends {
                 [Ok(one), Ok(other)] => [one, other],

@@ -384,7 +384,7 @@ fn adapters(
         };
         let node = if kinds[0] == Kind::Switch { cable.peer } else { one.node };
         let adapter = &discovery.nodes[node as usize];
-        let is_host = adapter.kind == Kind::Adapter && !is_of_a_switch(&adapter.name);
+        let is_host = adapter.kind == Kind::Adapter && !is_switch_agent(&adapter.name);
         let host = hosts.name(node);
         if !(is_host || options.all_adapters) || options.takes.is_some_and(|takes| !takes(&adapter.name, &host)) {
             left_out += 1;
@@ -411,8 +411,8 @@ fn adapters(
     Ok(named.into_iter().map(|(name, adapter)| Adapter { name, ..adapter }).collect())
 }
 
-/// Is the adapter of this name a part of a switch: an aggregation node of SHARP?
-fn is_of_a_switch(name: &str) -> bool {
+/// Whether the adapter of this name is an aggregation node (SHARP) of a switch.
+fn is_switch_agent(name: &str) -> bool {
     name.contains("Aggregation Node") || name.starts_with("Quantum Mellanox Technologies")
 }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ROOT: &str = "fabric";
 
 /// Characters of a switch's name, at most.
-const MOST_CHARACTERS: usize = 64;
+const MAX_CHARACTERS: usize = 64;
 
 /// A fabric as Slurm knows networks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ fn switch_names(network: &Network) -> Vec<String> {
     let name = |router: u32| {
         let plain = |character: char| if character.is_ascii_alphanumeric() || "-_.:".contains(character) { character } else { '_' };
         let whole: String = network.router_names().of(router).chars().map(plain).collect();
-        let room = MOST_CHARACTERS - 12;
+        let room = MAX_CHARACTERS - 12;
         let mut name = if whole.len() > room { whole[whole.len() - room..].to_owned() } else { whole };
         if name.is_empty() || !taken.insert(name.clone()) {
             name = format!("{name}-{router}");

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use kasuri_flow::analysis::programs;
 use kasuri_flow::astra::{Backend, Input, run};
 use kasuri_formats::astra;
-use kasuri_formats::chakra::{self, Unread};
+use kasuri_formats::chakra::{self, ReadError};
 use kasuri_formats::layers;
 use kasuri_model::engine::Method;
 use kasuri_workload::execution::cluster::{Cluster, Groups, System};
@@ -175,12 +175,12 @@ impl Astra {
     /// The trace of an NPU.
     fn trace(&self, npu: u32, npus: u32) -> Result<Trace, Failure> {
         chakra::read_of(&FolderFiles::new(""), &self.workload, npu).map_err(|unread| match unread {
-            Unread::Absent(_) => {
+            ReadError::Absent(_) => {
                 let problem =
                     format!("there is no such file; the network has {npus} NPUs, so the trace has files .0.et to .{}.et", npus - 1);
                 Failure::Input(format!("{}.{npu}.et: {problem}", self.workload))
             }
-            Unread::Wrong(problem) => Failure::Input(format!("{problem} (NPU {npu})")),
+            ReadError::Invalid(problem) => Failure::Input(format!("{problem} (NPU {npu})")),
         })
     }
 
