@@ -71,7 +71,7 @@ pub struct Document {
     twice: Option<(String, Location)>,
     /// The keys that were set, in their order.
     set: Vec<String>,
-    /// Where a value without a place of its own stands.
+    /// The place of values without a place of their own.
     default: Location,
 }
 
@@ -297,7 +297,7 @@ impl Document {
         ConfigError { document: self.name.clone(), location, key: key.to_owned(), message: message.into() }
     }
 
-    /// Why a name cannot stand at the top of the file, if it cannot.
+    /// The reason that a name is no section of the file, if it is none.
     pub(super) fn section_problem(&self, section: &str) -> Option<String> {
         // Where no engine is known, the one that the file names may have a section.
         let of_named = || self.engine_sections.is_empty() && self.table.get("engine").and_then(Value::as_str) == Some(section);
@@ -359,7 +359,7 @@ fn parse_assignment(assignment: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value.unwrap_or_else(|| Value::String(text.trim().to_owned()))))
 }
 
-/// Takes a dotted key out of the tables of one value of `[sweep]`, under whichever form it stands there. Has that changed anything?
+/// Takes a dotted key out of the tables of one value of `[sweep]`, in whichever form it is written. Returns whether anything changed.
 ///
 /// # Errors
 /// The key lies in a value that is no table: what kind of value that is.
@@ -376,7 +376,7 @@ fn take_out(value: &mut Value, key: &str) -> Result<bool, &'static str> {
     Ok(changed)
 }
 
-/// Where everything stands, while a text is read.
+/// The places of keys and values, while a text is read.
 struct Recorded<'a> {
     lines: &'a Lines<'a>,
     places: BTreeMap<String, Place>,
@@ -387,7 +387,7 @@ impl Recorded<'_> {
     fn record(&mut self, path: &str, key: usize, value: &Spanned<DeValue<'_>>) {
         let place = Place { key: self.lines.at(key), value: self.lines.at(value.span().start) };
         let is_table = matches!(value.get_ref(), DeValue::Table(_));
-        // A key that names a position of a list looks like that element; whether it stands twice is found without places.
+        // A key that names a position of a list looks like that element; duplicates of it are found without places.
         let is_position = path.rsplit('.').next().is_some_and(|part| part.parse::<usize>().is_ok());
         match self.places.get(path) {
             // Only there is a dotted key in quotes the same as one in tables.

@@ -4,7 +4,7 @@ use kasuri_formats::names::printable;
 use std::fmt;
 use thiserror::Error;
 
-/// One wrong value, key or line of a description: where it stands, which key it is, what was found and what would be right.
+/// One wrong value, key or line of a description: its place, the key, what was found and what would be right.
 ///
 /// It shows itself as `FILE:LINE:COLUMN key: message`. Change the named key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -5,7 +5,7 @@ use kasuri_model::engine::Engine;
 /// What only the program knows that reads an experiment file.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// Its engines: their names may stand in `engine`, their sections at the top of the file. Where there are none, any name may stand
+    /// Its engines: `engine` names them, and each has a section of its name. Where there are none, any name is accepted
     /// there, and the section of that name is passed on unchecked.
     pub engines: &'a [&'a dyn Engine],
     /// The engine of a file that names none.

@@ -16,7 +16,7 @@ pub struct Point {
     pub assignments: Vec<(String, Value)>,
     /// All columns that the points of this sweep differ in: [`CASE`] where there are cases, and every leaf key that is set for some point.
     pub columns: Arc<[String]>,
-    /// Where each of `assignments` stands, as a path of the document.
+    /// The place of each of `assignments`, as a path of the document.
     pub(super) places: Vec<Arc<str>>,
 }
 

@@ -248,7 +248,7 @@ impl Parts {
         form["properties"] = Json::Object(properties);
         form["required"] = Json::Array(required);
         if entry.wraps.is_some() {
-            // The keys of the member that is wrapped stand here too.
+            // The keys of the wrapped member are here too.
             form["additionalProperties"] = json!(true);
         }
         form
@@ -267,7 +267,7 @@ fn meaning(key: &str) -> &'static str {
     }
 }
 
-/// Points the references of a structure to where its definitions will stand.
+/// Points the references of a structure to the later place of its definitions.
 fn redirect(schema: &mut Json, name: &str) {
     match schema {
         Json::Object(object) => {

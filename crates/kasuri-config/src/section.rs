@@ -17,7 +17,7 @@ use toml::{Table, Value};
 pub(super) struct Section<'a> {
     context: Context<'a>,
     pub(super) name: &'a str,
-    /// Where a key stands that the table inherits from another section.
+    /// The section from which the table inherits keys.
     inherited_from: Option<&'a str>,
     pub(super) table: &'a Table,
 }
@@ -119,7 +119,7 @@ impl<'a> Section<'a> {
         (entry.parse)(own).map_err(|error| self.error(name_key, error.message()))
     }
 
-    /// The member whose keys stand beside those of another, where that one wraps it.
+    /// The member that another one wraps; the keys of both are in one section.
     pub(super) fn wrapped<'t, F: ?Sized>(&self, entry: &Entry<F>, table: &'t [Entry<F>]) -> Result<Option<&'t Entry<F>>, ConfigError> {
         entry.wraps.map(|key| self.member(table, key, None)).transpose()
     }

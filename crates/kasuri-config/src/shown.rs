@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-/// A value as it would stand in the file, shortened, with its kind where that is not plain to see.
+/// A value as the file would have it, shortened, with its kind where that is not plain to see.
 pub(crate) fn shown(value: &Value) -> String {
     let text = match value {
         Value::Array(values) if values.len() > 100 => format!("[{}, …]", values[..20].iter().map(compact).collect::<Vec<_>>().join(", ")),

@@ -21,7 +21,7 @@ fn object(name: &str, bytes: &[u8], what: &str) -> Result<Map<String, Value>, Fo
     }
 }
 
-/// The line on which a key stands first; 1 if it cannot be found.
+/// The line of the first mention of a key; 1 if there is none.
 fn line_of(bytes: &[u8], key: &str) -> usize {
     let text = String::from_utf8_lossy(bytes);
     let quoted = format!("\"{key}\"");

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use thiserror::Error;
 
-/// Where an assignment stands.
+/// The place of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file's name, or `command line`.

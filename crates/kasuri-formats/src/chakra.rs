@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
     /// The trace, when all pieces have come.
     ///
     /// # Errors
-    /// The file ends within a record, has none, or an id stands in it twice.
+    /// The file ends within a record, has none, or a duplicate id.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         if !self.waiting.is_empty() {
             let problem = format!("the file ends within it, after {} bytes; is it cut off?", self.waiting.len());

@@ -14,7 +14,7 @@ pub struct Discovery {
     pub nodes: Vec<Node>,
     /// The ports that have a cable.
     pub ends: Vec<End>,
-    /// May a cable stand at one of its ends alone? In files that people wrote.
+    /// Whether a cable may be written at one of its ends alone, as in files that people wrote.
     pub one_sided: bool,
     /// Messages of the tools between its lines.
     pub messages: Messages,
@@ -182,7 +182,7 @@ impl Discovery {
         Ok(cables)
     }
 
-    /// Two cables of which each stands at one end may still meet at a port.
+    /// Two cables, each written at one end, may still meet at a port.
     fn check_one_sided(&self, cables: &[CableEnds]) -> Result<(), FormatError> {
         let mut taken: BTreeMap<(u32, u32), usize> = BTreeMap::new();
         for cable in cables.iter().filter(|cable| cable.other.is_none()) {

@@ -19,7 +19,7 @@
 //! terminal 0
 //! ```
 //!
-//! Names are words or numbers; a name with blanks stands in double quotes, as JSON writes it. Where all routers (or all terminals) have
+//! Names are words or numbers; a name with blanks is in double quotes, as JSON writes it. Where all routers (or all terminals) have
 //! numbers without quotes for names, they are numbered in ascending order of these; otherwise in the order in which the lines first name
 //! them. `#` starts a comment.
 
@@ -258,7 +258,7 @@ struct Mentioned {
 struct NameList {
     names: Vec<String>,
     index: BTreeMap<String, u32>,
-    /// Does a name stand in quotes? Then none is a number.
+    /// Whether a name is in quotes; then none is a number.
     has_quotes: bool,
 }
 

@@ -19,7 +19,7 @@ const MAX_VIRTUAL_CHANNEL: u8 = 254;
 /// Reads the tables of a network.
 ///
 /// # Errors
-/// A line of another form; a router, terminal or port that the network does not have; an entry that stands twice; some entries with a
+/// A line of another form; a router, terminal or port that the network does not have; a duplicate entry; some entries with a
 /// virtual channel and some without.
 pub fn parse(name: &str, bytes: &[u8], network: &Network) -> Result<ForwardingTables, FormatError> {
     let mut tables = ForwardingTables::new(network.router_count(), (0..network.terminal_count()).map(|_| 1));

@@ -104,7 +104,7 @@ pub fn parse<'a>(name: &str, bytes: &'a [u8], take: &mut dyn FnMut(Item<'a>) -> 
     }
 }
 
-/// Where in a dump a line stands.
+/// The place of a line in a dump.
 enum State {
     Outside,
     Multicast,

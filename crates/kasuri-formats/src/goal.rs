@@ -75,7 +75,7 @@ fn statement(operation: &Operation) -> String {
 /// Operations of Portals 4 in LogGOPSim 2.
 const PORTALS: [&str; 7] = ["put", "get", "append", "tput", "tget", "tappend", "test"];
 
-/// Where a word stands.
+/// The place of a word.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// The line, from 1.
@@ -195,7 +195,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What stands in the block of a rank.
+/// The block of a rank.
 #[derive(Debug, Default)]
 struct Block {
     operations: Vec<Operation>,

@@ -72,7 +72,7 @@ struct Part<'a> {
     first: usize,
 }
 
-/// A node as it stands in the file.
+/// A node of the file.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     kind: u8,

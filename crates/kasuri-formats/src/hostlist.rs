@@ -77,7 +77,7 @@ fn expand(part: &str, names: &mut Vec<String>, before: u64) -> Result<(), String
     expand(rest, names, before)
 }
 
-/// What stands before a number, how many digits it has, and the ranges of such numbers.
+/// The text before a number, its number of digits, and the ranges of such numbers.
 type Group<'a> = (&'a str, usize, Vec<(u64, u64)>);
 
 /// Writes names as a list: consecutive numbers of one width behind the same text become a range.

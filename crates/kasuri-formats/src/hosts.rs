@@ -1,4 +1,4 @@
-//! Which host stands at which terminal: the file of `kasuri schedule --hosts`, and lists of terminals.
+//! The hosts of terminals: the file of `kasuri schedule --hosts`, and lists of terminals.
 //!
 //! A line is the name of a host and its terminals: `node017 12`, `node018 16-19,24`. A host may have several lines. `#` starts a comment.
 

@@ -174,7 +174,7 @@ pub(super) fn check_lid(lid: u32, lmc: u8) -> Result<(), String> {
     if lid > MAX_LID { Err(format!("has lid {lid}; the largest is {MAX_LID}")) } else { Ok(()) }
 }
 
-/// What stands before the first word in double quotes, the word, what stands after it.
+/// The text before the first word in double quotes, the word, the text after it.
 fn quoted(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('"')?;
     let (word, after) = rest.split_once('"')?;

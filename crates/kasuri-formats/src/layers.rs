@@ -97,7 +97,7 @@ fn header(line: &str) -> Result<Header, String> {
     }
 }
 
-/// What stands behind HYBRID_TRANSFORMER: keys with numbers.
+/// The words after HYBRID_TRANSFORMER: keys with numbers.
 fn transformer<'a>(words: impl Iterator<Item = &'a str>) -> Result<Header, String> {
     let mut words = words.peekable();
     let (mut tensor, mut expert, mut ignored) = (None, 1, Vec::new());

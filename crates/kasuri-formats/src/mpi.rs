@@ -1,4 +1,4 @@
-//! The schedules that `libkasuri_alltoall.so` reads: writer. The layout stands in `docs/reference/file-formats.md`; the reader is
+//! The schedules that `libkasuri_alltoall.so` reads: writer. The layout is in `docs/reference/file-formats.md`; the reader is
 //! `mpi/schedule.c`.
 
 use kasuri_workload::collective::{Collective, Parameters};

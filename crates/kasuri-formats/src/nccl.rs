@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What stands in a CPU or a PCI switch.
+    /// The elements in a CPU or a PCI switch.
     fn inside(&mut self, element: Element<'a, 'a>, parent: usize, cpu: usize) -> Result<(), FormatError> {
         for child in element.children().filter(Element::is_element) {
             match child.tag_name().name() {
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Links of GPUs stand at each of their ends.
+    /// Links of GPUs are written at each of their ends.
     fn join_gpus(&mut self) {
         let mut pairs: BTreeMap<(usize, usize), [f64; 2]> = BTreeMap::new();
         let (mut nvswitch, mut missing, mut own) = (None, 0, 0);

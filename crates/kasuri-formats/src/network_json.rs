@@ -8,7 +8,7 @@
 //!  "latency": [1, 1, 1, 1, 1, 1], "period": [1, 1, 1, 1, 1, 1], "labels": {}, "attributes": {}, "labels_belong_to": 0}
 //! ```
 //!
-//! The columns of channels stand in the order of their numbers: a channel from each terminal, one to each terminal, then those between
+//! The columns of channels are in the order of their numbers: a channel from each terminal, one to each terminal, then those between
 //! routers. -1 says that a channel does not begin or end at a router, or at a terminal. Latency and period are cycles. `labels_belong_to`
 //! is a checksum of routers, channels, labels and attributes: routings believe what labels say of a network, so that a file with labels is
 //! refused where anything else was changed. Without labels and attributes it does not matter. `further_homes` is there where terminals have

@@ -5,8 +5,8 @@ use crate::words::lines_of_words;
 use kasuri_network::id::TerminalId;
 use kasuri_network::network::Network;
 
-/// Reads lines `SOURCE DESTINATION`: names of terminals, or their numbers where they have no names. A name with blanks stands in double
-/// quotes, `#` starts a comment; a pair may stand several times.
+/// Reads lines `SOURCE DESTINATION`: names of terminals, or their numbers where they have no names. A name with blanks is in double
+/// quotes, `#` starts a comment; pairs may repeat.
 ///
 /// # Errors
 /// A line of another form, a terminal that is not there, a terminal that sends to itself, or no pair at all.

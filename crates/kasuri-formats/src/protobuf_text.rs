@@ -87,7 +87,7 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || "_.+-".contains(character)
 }
 
-/// The length of what stands in quotes, both quotes included.
+/// The length of a text in quotes, both quotes included.
 fn quoted(text: &str, quote: char) -> Result<usize, String> {
     let mut is_escaped = false;
     let end = text.char_indices().skip(1).find_map(|(place, character)| {

@@ -8,7 +8,7 @@
 //!
 //! Words are separated by blanks or commas, `#` starts a comment, lines come in any order. A time is a number of cycles, or has a unit (`ns`,
 //! `us`, `ms`, `s`). A first line that begins with a word names the columns, in any order: `time` (`time_ns`, … if all times have that unit),
-//! `source`, `destination`, and `bytes` or `flits`; without it they are time, source, destination, bytes. Terminals stand by number or name.
+//! `source`, `destination`, and `bytes` or `flits`; without it they are time, source, destination, bytes. Terminals are numbers or names.
 
 use crate::error::FormatError;
 use crate::text::{NotText, decode};

@@ -12,7 +12,7 @@ use kasuri_network::network::Terminals;
 /// sends nothing. The answer has the destination of each terminal.
 ///
 /// # Errors
-/// A line of another form, a word that is no terminal, a source or a destination that stands twice, and, without pairs, fewer lines than
+/// A line of another form, a word that is no terminal, a duplicate source or destination, and, without pairs, fewer lines than
 /// terminals.
 pub fn parse_permutation<'t>(name: &str, bytes: &[u8], terminals: impl Into<Terminals<'t>>) -> Result<Vec<Option<u32>>, FormatError> {
     let terminals = terminals.into();
@@ -54,7 +54,7 @@ pub fn parse_permutation<'t>(name: &str, bytes: &[u8], terminals: impl Into<Term
 /// and each line after it begins with its source; terminals that are not named send, or receive, nothing.
 ///
 /// # Errors
-/// A weight that is no number or is negative, a row of the wrong length, too many or too few rows, a name that is none or stands twice.
+/// A weight that is no number or is negative, a row of the wrong length, too many or too few rows, an unknown or duplicate name.
 pub fn parse_matrix<'t>(name: &str, bytes: &[u8], terminals: impl Into<Terminals<'t>>) -> Result<Vec<Vec<(u32, f64)>>, FormatError> {
     let terminals = terminals.into();
     let lines = meaningful_lines(name, bytes)?;

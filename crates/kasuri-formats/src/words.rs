@@ -1,4 +1,4 @@
-//! The words of a line: separated by blanks, or by commas too; a name with blanks stands in double quotes, as JSON writes it.
+//! The words of a line: separated by blanks, or by commas too; a name with blanks is in double quotes, as JSON writes it.
 
 use crate::error::FormatError;
 use std::borrow::Cow;

@@ -11,6 +11,6 @@ pub(super) struct Setting {
     /// The part of the key, in bytes, that was written as a key; the rest are keys of tables that are merged.
     pub(super) written: usize,
     pub(super) value: Value,
-    /// Where it stands, as a path of the document.
+    /// Its place, as a path of the document.
     pub(super) place: Arc<str>,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Reads the groups of a cluster with so many NPUs. The order of a list is that of the ring.
 ///
 /// # Errors
-/// A number that is none or 0, an NPU that does not exist or stands in a group twice, an empty group.
+/// A number that is none or 0, an NPU that does not exist or is twice in a group, an empty group.
 pub fn groups(name: &str, bytes: &[u8], npus: u32) -> Result<Groups, FormatError> {
     let mut groups = Groups::new();
     for (key, value) in object(name, bytes, "a file of communicator groups")? {

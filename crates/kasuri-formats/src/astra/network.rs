@@ -28,7 +28,7 @@ const KEYS: [&str; 4] = ["topology", "npus_count", "bandwidth", "latency"];
 /// Reads a network.
 ///
 /// # Errors
-/// No YAML, a list that is missing or shorter than the others, a word where a number should stand, an unknown topology.
+/// No YAML, a list that is missing or shorter than the others, a word in place of a number, an unknown topology.
 pub fn network(name: &str, bytes: &[u8]) -> Result<Cluster, FormatError> {
     let lists = lists(name, bytes)?;
     let list = |key: &str| match lists.get(key) {

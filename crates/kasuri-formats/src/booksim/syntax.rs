@@ -54,7 +54,7 @@ impl Scanner<'_> {
         Ok(Assignment { name, value: classify(text), place: Place { source: self.source.to_owned(), line } })
     }
 
-    /// A word, which ends at a blank, `=`, `;` or comment that stands outside braces. Blanks inside braces are dropped.
+    /// A word, which ends at a blank, `=`, `;` or comment outside braces. Blanks inside braces are dropped.
     fn word(&mut self) -> Result<String, BookSimError> {
         let mut word = String::new();
         let mut open: Vec<(char, u32)> = Vec::new();

@@ -279,7 +279,7 @@ fn process_groups(raw: &Raw<'_>) -> Result<Box<[(u32, Box<[u32]>)]>, String> {
         }
     }
     let Some(list) = values.strip_prefix("['").and_then(|text| text.strip_suffix("']")) else { return Ok(Box::default()) };
-    // Other metadata stands in the same place: what is no such list says nothing about groups.
+    // Other metadata is in the same place: another value says nothing about groups.
     let Ok(serde_json::Value::Array(items)) = serde_json::from_str(list) else { return Ok(Box::default()) };
     let group = |item: &serde_json::Value| -> Option<(u32, Box<[u32]>)> {
         let number = item.get("pg_name")?.as_str()?.parse().ok()?;

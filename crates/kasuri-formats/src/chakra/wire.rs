@@ -2,7 +2,7 @@
 //!
 //! Source: Protocol Buffers, Encoding (protobuf.dev/programming-guides/encoding).
 
-/// The value of a field as it stands in the bytes.
+/// The value of a field in the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     /// A varint.
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What stands at the beginning of bytes that should hold a varint.
+/// The beginning of bytes that should hold a varint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Varint {
     Number {

@@ -20,7 +20,7 @@ const TIER_KEYS: [(&str, u64); 9] = [
     ("bundle", 2),
 ];
 
-/// A whole number of the file and the line on which it stands.
+/// A whole number of the file and its line.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     value: u64,
@@ -44,7 +44,7 @@ impl Part {
 /// A fabric of two or three tiers.
 ///
 /// # Errors
-/// A line that is no `key value`, a key that no tier has or that stands twice, one that is missing, and numbers that do not agree.
+/// A line that is no `key value`, an unknown or duplicate key, one that is missing, and numbers that do not agree.
 pub fn fabric(name: &str, bytes: &[u8]) -> Result<Fabric, FormatError> {
     let mut file = File { name, header: BTreeMap::new(), parts: BTreeMap::new(), open: None };
     for (number, line) in (1..).zip(text_of(name, bytes)?.split('\n')) {
