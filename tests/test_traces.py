@@ -109,7 +109,7 @@ def test_a_user_may_have_a_trace(tmp_path):
     [
         ("0 0 1 40\n5 0 16 8\n", "", "traffic.trace: trace.csv:2: `16` is not a terminal; they are numbered 0 to 15"),
         ("0 0 0 40\n", "", "trace.csv:1: is from `0` to itself"),
-        ("0 0 1 40\n", "load = 0.1\n", "traffic.load: has no meaning beside trace"),
+        ("0 0 1 40\n", "load = 0.1\n", "traffic.load: conflicts with trace"),
         ("0 0 1 40\n", "packet_flits = 0\n", "traffic.packet_flits: is 0"),
         ("0 0 1 40\n", '[measure]\nsearch = "saturation"\n', "measure.search: searches a load; a trace has its own"),
     ],

@@ -88,7 +88,7 @@ impl Translator<'_> {
     fn measure(&mut self) -> Result<Table, BookSimError> {
         let mut measure = Table::new();
         if self.first_text("seed") == "time" {
-            self.refuse("seed", "a seed from the clock, whose results nobody could repeat; give a number");
+            self.refuse("seed", "a seed from the clock, which makes runs irreproducible; give a number");
         } else {
             measure.insert("seed".to_owned(), self.integer("seed", 0, i64::MAX)?.into());
         }

@@ -233,7 +233,7 @@ pub(super) fn check_reachable(context: Context<'_>, network: &Network) -> Result
         if let [first, rest @ ..] = lost.as_slice() {
             let more = rest.last().map_or(String::new(), |last| format!(" to {last}, {} in all", lost.len()));
             return error(format!(
-                "{} is down, and with it {first}{more}, which nobody can reach; leave the router up, or take its terminals out of the network",
+                "{} is down, and with it {first}{more}, which cannot be reached; leave the router up, or take its terminals out of the network",
                 network.router_name(router)
             ));
         }

@@ -44,7 +44,7 @@ impl Setting<'_> {
         let others = ["pattern", "process", "load", "class", "include_self", "reply"];
         if let Some(key) = others.into_iter().find(|key| table.contains_key(*key)) {
             return Err(
-                section.error_at_key(key, "has no meaning beside trace, which tells who sends what to whom and when; keep one of the two")
+                section.error_at_key(key, "conflicts with trace, which gives sources, destinations, sizes and times; keep one of the two")
             );
         }
         let keys: TraceSection = section.whole()?;

@@ -195,7 +195,7 @@ impl Setting<'_> {
 
     fn trace(&self, section: &Section<'_>, keys: &WorkloadSection, path: &str, units: Units) -> Result<Program, ConfigError> {
         if let Some(key) = OF_COLLECTIVES.into_iter().find(|key| section.table.contains_key(*key)) {
-            return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
+            return Err(section.error_at_key(key, "conflicts with trace, which gives all that ranks do; keep one of the two"));
         }
         let bytes = self.files.read(path).map_err(|problem| section.error("trace", problem))?;
         let description = if goal_binary::is_binary(&bytes) {
@@ -223,7 +223,7 @@ impl Setting<'_> {
         units: Units,
     ) -> Result<TraceWorkload, ConfigError> {
         if let Some(key) = OF_COLLECTIVES.into_iter().find(|key| section.table.contains_key(*key)) {
-            return Err(section.error_at_key(key, "has no meaning beside trace, which tells all that ranks do; keep one of the two"));
+            return Err(section.error_at_key(key, "conflicts with trace, which gives all that ranks do; keep one of the two"));
         }
         if keys.queues == 0 || keys.queues > MAX_QUEUES {
             return Err(section.error("queues", format!("is {}; a dimension has 1 to {MAX_QUEUES} queues", keys.queues)));
@@ -267,7 +267,7 @@ impl Setting<'_> {
         let read = |key: &str, path: &str| self.files.read(path).map_err(|problem| section.error(key, problem));
         if !chakra::is_there(self.files, prefix) && self.files.is_there(prefix) {
             if keys.groups.is_some() {
-                return Err(section.error("groups", "has no meaning beside a table of layers, whose header says who exchanges with whom"));
+                return Err(section.error("groups", "has no meaning with a table of layers, where the header gives the groups"));
             }
             let table = layers::parse(prefix, &read("trace", prefix)?).map_err(|error| section.error("trace", error.to_string()))?;
             besides.extend(table.leave_out(system, cluster.npus()));
@@ -288,7 +288,7 @@ impl Setting<'_> {
 
     fn application(&self, section: &Section<'_>, keys: &WorkloadSection, name: &str, units: Units) -> Result<Stages, ConfigError> {
         if let Some(key) = NOT_OF_APPLICATIONS.into_iter().find(|key| section.table.contains_key(*key)) {
-            return Err(section.error_at_key(key, "has no meaning beside application, which tells it; keep one of the two"));
+            return Err(section.error_at_key(key, "conflicts with application, which determines it; keep one of the two"));
         }
         let entry = APPLICATIONS
             .iter()

@@ -380,7 +380,7 @@ impl EdgeList {
             && rate.is_too_slow(rates.fastest)
         {
             let problem =
-                format!("a link of {rate} beside one of {}: at most {MAX_CHANNEL_CYCLES} times as fast are possible", rates.fastest);
+                format!("a link of {rate} and one of {}: the fastest may be at most {MAX_CHANNEL_CYCLES} times as fast", rates.fastest);
             return Err(FormatError::new(&self.name, edge.line, problem));
         }
         let period = match rates {
@@ -585,7 +585,7 @@ mod tests {
             ("router a router b gbit=1 period=2\n", "n.txt:1: gives period and gbit"),
             (
                 "terminal 0 router a\nrouter a router b gbit=4000000\nrouter a router b gbit=0.001\n",
-                "n.txt:3: a link of 0.001 Gbit/s beside one of 4000000 Gbit/s: at most 1000000 times",
+                "n.txt:3: a link of 0.001 Gbit/s and one of 4000000 Gbit/s: the fastest may be at most 1000000 times",
             ),
             ("router a port 512 router b\n", "n.txt:1: `port 512`"),
             ("router a router b\n", "n.txt:1: has no terminals"),

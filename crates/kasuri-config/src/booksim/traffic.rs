@@ -67,7 +67,7 @@ impl Translator<'_> {
             traffic.insert("outstanding_packets".to_owned(), window.into());
         }
         if self.integer("batch_count", 1, i64::MAX)? != 1 {
-            self.note("batch_count", "each batch begins in an empty network, so one tells what all do");
+            self.note("batch_count", "each batch begins in an empty network, so one is like all others");
         }
         if self.class_integer("use_read_write", 0, i64::MIN, i64::MAX)? == 0 {
             return Ok(traffic);
@@ -285,7 +285,7 @@ impl Translator<'_> {
                     None => self.integer("perm_seed", 0, i64::from(u32::MAX))?,
                 };
                 traffic.insert("permutation_seed".to_owned(), Toml::Integer(seed));
-                self.notes.push("traffic = randperm: the permutation is drawn anew; it is not BookSim's of the same seed".to_owned());
+                self.notes.push("traffic = randperm: the permutation is not BookSim's of the same seed".to_owned());
                 "random-permutation"
             }
             "hotspot" => {

@@ -244,7 +244,7 @@ impl Plan<'_> {
     fn level(&self, tables: &mut ForwardingTables, level: service_levels::Level) -> Result<(), String> {
         let Owner::Terminal(destination) = self.addresses.owner(level.destination) else {
             return match self.addresses.owner(level.destination) {
-                Owner::Nobody => Err(format!("names destination LID {}, which nobody has", level.destination)),
+                Owner::Nobody => Err(format!("names unknown destination LID {}", level.destination)),
                 _ => Ok(()),
             };
         };
@@ -254,7 +254,7 @@ impl Plan<'_> {
             Source::Lid(lid) => match self.addresses.owner(lid) {
                 Owner::Terminal(source) => tables.set_level(TerminalId(source), address, level.level),
                 Owner::Other => {}
-                Owner::Nobody => return Err(format!("names source LID {lid}, which nobody has")),
+                Owner::Nobody => return Err(format!("names unknown source LID {lid}")),
             },
             Source::Guid(guid) => {
                 let is_meant = |terminal: &Terminal| terminal.node_guid == Some(guid) || terminal.port_guid == Some(guid);
@@ -263,7 +263,7 @@ impl Plan<'_> {
                 let is_known = self.discovery.nodes.iter().any(|node| node.guid == Some(guid))
                     || self.discovery.ends.iter().any(|end| end.guid == Some(guid));
                 if !is_known {
-                    return Err(format!("names source GUID 0x{guid:016x}, which nobody has"));
+                    return Err(format!("names unknown source GUID 0x{guid:016x}"));
                 }
             }
         }
@@ -293,7 +293,7 @@ impl Reading<'_> {
             notes.push(format!("LIDs without a route on any switch: {}, first {first} (0x{first:04x})", unknown.len()));
         }
         if let Some((first, _)) = self.strangers.first_key_value() {
-            notes.push(format!("LIDs in the tables that nobody has: {}, first {first} (0x{first:04x})", self.strangers.len()));
+            notes.push(format!("unknown LIDs in the tables: {}, first {first} (0x{first:04x})", self.strangers.len()));
         }
         let absent = self.addresses.terminals.iter().filter(|terminal| terminal.count == 0).count();
         if absent > 0 {

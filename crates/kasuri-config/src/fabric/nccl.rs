@@ -13,7 +13,7 @@ use kasuri_formats::rate::Speed;
 /// Neither a GPU nor a port to the network; more ports or rates than there can be.
 pub(super) fn fabric(topology: Topology, link_rate: Option<Speed>) -> Result<Fabric, FabricError> {
     let speed = |gbyte: f64| {
-        let too_fast = || FabricError::Files(format!("{}: a link of {gbyte} GB/s is more than can be told", topology.name));
+        let too_fast = || FabricError::Files(format!("{}: a link of {gbyte} GB/s is too fast", topology.name));
         Speed::from_gbit_per_second(8.0 * gbyte).ok_or_else(too_fast)
     };
     let lacks_rates = topology.nets.iter().any(|net| !net.has_rate);

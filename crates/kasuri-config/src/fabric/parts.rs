@@ -88,7 +88,8 @@ impl Parts {
         if let (Some(&slowest), Some(&fastest)) = (used.first(), used.last())
             && slowest.is_too_slow(fastest)
         {
-            let problem = format!("a link of {slowest} beside one of {fastest}: at most {MAX_CHANNEL_CYCLES} times as fast are possible");
+            let problem =
+                format!("a link of {slowest} and one of {fastest}: the fastest may be at most {MAX_CHANNEL_CYCLES} times as fast");
             return Err(FabricError::Files(format!("{}: {problem}", self.file)));
         }
         let mbit: Vec<u32> = used.iter().map(|speed| speed.mbit_per_second()).collect();

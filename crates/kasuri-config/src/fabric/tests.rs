@@ -176,7 +176,7 @@ fn tables_of_another_fabric_are_refused() {
     }
     for (old, new, expected) in [
         ("0x000a 003 : (Channel Adapter portguid 0x0000000000000043: 'n')\n5", "4", ""),
-        ("0x0001 001", "0x0055 001", "LIDs in the tables that nobody has: 1, first 85 (0x0055)"),
+        ("0x0001 001", "0x0055 001", "unknown LIDs in the tables: 1, first 85 (0x0055)"),
         ("5 valid lids dumped ", "iberror: failed: dump tables", "1 forwarding tables end early"),
     ] {
         let notes = fabric(&[file("d", &blocks), file("t", &text.replacen(old, new, 1))]).unwrap().details.notes.join("; ");
@@ -187,7 +187,7 @@ fn tables_of_another_fabric_are_refused() {
         (vec![file("t", &text)], "a fabric has one file of ibnetdiscover, or one that says all of it; found: none"),
         (vec![file("d", &blocks), file("e", &blocks)], "found: d, e"),
         (vec![file("d", &blocks), file("s", "1 2 3\n")], "s says something of routes; give the forwarding tables"),
-        (vec![file("d", &blocks), file("t", &text), file("s", "1 99 3\n")], "s:1: names destination LID 99, which nobody has"),
+        (vec![file("d", &blocks), file("t", &text), file("s", "1 99 3\n")], "s:1: names unknown destination LID 99"),
     ] {
         let error = fabric(&files).unwrap_err();
         assert!(error.contains(expected), "{error}");

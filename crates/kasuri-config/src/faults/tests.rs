@@ -144,7 +144,7 @@ fn what_is_not_there_cannot_be_down() {
 #[test]
 fn terminals_that_nobody_reaches_are_named_before_the_run() {
     for (faults, expected) in [
-        ("routers = [1]", "router 1 is down, and with it terminal 3 to terminal 5, 3 in all, which nobody can reach"),
+        ("routers = [1]", "router 1 is down, and with it terminal 3 to terminal 5, 3 in all, which cannot be reached"),
         (
             "routers = [4, 5]",
             "32 of 32 channels between routers are down, all of 2 routers among them, and terminal 0 cannot reach terminal 3",

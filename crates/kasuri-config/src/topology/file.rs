@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 /// The network of an edge list: lines `router A router B [latency=L] [period=P]` and `terminal T router A`, comments after `#`.
 ///
-/// The grammar stands in [`kasuri_formats::edge_list`]. Channels without a latency or period in their line have those of `[network]`. GraphML
+/// The grammar is in [`kasuri_formats::edge_list`]. Channels without a latency or period in their line have those of `[network]`. GraphML
 /// is read in the same way. A file with a name that ends in `.json` is a network as `kasuri topology --export json` writes it, with its
 /// labels, latencies and periods. One with a name that ends in `.topo` is a fabric of UEC htsim, with the names and tiers of its switches:
 /// its fastest links have the periods of `[network]`, slower ones longer ones.

@@ -204,12 +204,12 @@ impl<'a> Run<'a> {
                 (Some(sender), None) if steps(sender, StepKind::sends) => {
                     let number = self.processes[sender].number;
                     return Err(format!(
-                        "gpu {from} tb {number} sends to gpu {to} on channel {channel}, where nobody receives: sent but never received"
+                        "gpu {from} tb {number} sends to gpu {to} on channel {channel}, without a receiver: sent but never received"
                     ));
                 }
                 (None, Some(receiver)) if steps(receiver, StepKind::receives) => {
                     let number = self.processes[receiver].number;
-                    return Err(format!("gpu {to} tb {number} receives from gpu {from} on channel {channel}, where nobody sends"));
+                    return Err(format!("gpu {to} tb {number} receives from gpu {from} on channel {channel} without a sender"));
                 }
                 _ => {}
             }

@@ -238,7 +238,7 @@ impl<'a> File<'a> {
         }
         let kind = match (kind, count) {
             (TriggerKind::Barrier(_), None | Some(0)) => {
-                return Err(self.error(line, "barrier: `count` and how often it has to be told are missing, or 0"));
+                return Err(self.error(line, "barrier: `count` and a number of signals are missing, or 0"));
             }
             (TriggerKind::Barrier(_), Some(count)) => TriggerKind::Barrier(count),
             (kind, _) => kind,
@@ -299,7 +299,7 @@ impl<'a> File<'a> {
             };
             if *times > most {
                 let problem = format!(
-                    "send_done_trigger: trigger {id} (line {}) would be told {times} times; it may be told {most}",
+                    "send_done_trigger: trigger {id} (line {}) would be signalled {times} times; at most {most} are possible",
                     self.triggers[&id].1
                 );
                 return Err(self.error(flow.line, problem));
@@ -308,7 +308,7 @@ impl<'a> File<'a> {
         match self.triggers.iter().find(|(id, (kind, _))| *kind == TriggerKind::Oneshot && told.contains_key(id) && !begun.contains_key(id))
         {
             None => Ok(()),
-            Some((id, (_, line))) => Err(self.error(*line, format!("trigger {id} is told and starts no flow"))),
+            Some((id, (_, line))) => Err(self.error(*line, format!("trigger {id} is signalled and starts no flow"))),
         }
     }
 

@@ -145,12 +145,16 @@ fn errors_of_matrices_name_the_line_and_the_word() {
         ("id 7 oneshot", "id 7 oneshot now", "m:10: unexpected `now` after the trigger"),
         ("id 7 oneshot", "7 oneshot", "m:10: a trigger is written"),
         ("oneshot\n", "oneshot\ntrigger id 7 oneshot\n", "m:11: trigger 7 is described a second time"),
-        ("size 2\n", "size 2 send_done_trigger 7\n", "m:9: send_done_trigger: trigger 7 (line 10) would be told 2 times; it may be told 1"),
+        (
+            "size 2\n",
+            "size 2 send_done_trigger 7\n",
+            "m:9: send_done_trigger: trigger 7 (line 10) would be signalled 2 times; at most 1 are possible",
+        ),
     ] {
         assert!(MATRIX.contains(from), "{from}");
         let error = matrix("m", MATRIX.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expected), "{to:?}: {error}");
     }
     let untold = "Nodes 2\nConnections 1\nTriggers 1\n0->1 start 0 size 1 send_done_trigger 1\ntrigger id 1 oneshot\n";
-    assert!(matrix("m", untold.as_bytes()).unwrap_err().to_string().contains("m:5: trigger 1 is told and starts no flow"));
+    assert!(matrix("m", untold.as_bytes()).unwrap_err().to_string().contains("m:5: trigger 1 is signalled and starts no flow"));
 }
