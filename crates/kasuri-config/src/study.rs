@@ -587,38 +587,3 @@ fn shorter_packet(longest: u32, classes: &[TrafficClass], workload: Option<&Clos
 
 /// Classes of traffic, those of workloads included.
 const MAX_CLASSES: usize = 255;
-
-@@@/// A family member's name as it stands in the file, found in its table.
-pub(super) fn find_member<'t, F: ?Sized>(
-    section: &Section<'_>,
-    table: &'t [Entry<F>],
-    key: &str,
-    default: Option<&str>,
-) -> Result<&'t Entry<F>, ConfigError> {
-    let names = || table.iter().map(|entry| entry.name);
-    let name = match (section.table.get(key), default) {
-        (Some(Value::String(name)), _) => name.as_str(),
-        (None, Some(default)) => default,
-        (None, None) => {
-            let message = format!("is missing; it must be one of {}", names().collect::<Vec<_>>().join(", "));
-            return Err(section.error_at_key(key, message));
-        }
-        (Some(other), _) => {
-            let hint = if other.is_array() {
-                format!("; several values stand in [sweep]: \"{}\" = {}", section.path(key), compact(other))
-            } else {
-                String::new()
-            };
-            let message = format!("is {}; it must be a string, one of {}{hint}", shown(other), names().collect::<Vec<_>>().join(", "));
-            return Err(section.error(key, message));
-        }
-    };
-    // The key `of` names a topology.
-    let kind = if key == "of" { "topology" } else { key };
-    find(table, name).ok_or_else(|| section.error(key, unknown(kind, name, names())))
-/// Flits of the longest packet.
-fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload>) -> u32 {
-    let sizes = classes.iter().flat_map(|class| [Some(&class.sizes), class.reply.as_ref().map(|reply| &reply.sizes)]);
-    let of_workload = workload.map(ClosedWorkload::longest_packet);
-    sizes.flatten().map(kasuri_workload::traffic::PacketSizes::max).chain(of_workload).max().unwrap_or(0)
-}
