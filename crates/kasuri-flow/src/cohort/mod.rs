@@ -4,7 +4,7 @@
 //! none: how many of them cross each channel tells all their rates. So they are only counted here, and go to the graph when some of them
 //! end before the others, or when other flows begin.
 
-use crate::graph::{Graph, lesser};
+use crate::graph::{Graph, min};
 use crate::sharing::LevelByCount;
 use kasuri_model::sources::Drawn;
 use kasuri_network::memory::Column;
@@ -163,7 +163,7 @@ impl Cohort {
         let of_all = if are_alone { graph.equal_bandwidth() } else { None };
         for member in &self.members {
             let end = now + f64::from(member.flits) / of_all.unwrap_or_else(|| self.rate(graph, remembered, member));
-            self.first_end = lesser(end, self.first_end);
+            self.first_end = min(end, self.first_end);
             self.last_end = if end > self.last_end { end } else { self.last_end };
         }
         true
@@ -172,7 +172,7 @@ impl Cohort {
     #[inline(always)]
     fn rate(&self, graph: &Graph, remembered: &[u32], member: &Member) -> f64 {
         let own = if graph.leaves_out(member.flow) { f64::INFINITY } else { graph.bandwidth_of(member.flow) };
-        self.path(member, remembered).iter().fold(own, |rate, &channel| lesser(self.level(graph, channel), rate))
+        self.path(member, remembered).iter().fold(own, |rate, &channel| min(self.level(graph, channel), rate))
     }
 
     fn path<'a>(&'a self, member: &Member, remembered: &'a [u32]) -> &'a [u32] {
@@ -221,8 +221,9 @@ impl Cohort {
         self.any = self.round;
     }
 
-    /// Takes the messages apart: calls `begin` with each one, its path after the injection and when it began. Since when have they rates?
-    pub(crate) fn part(&mut self, remembered: &[u32], now: f64, mut begin: impl FnMut(&Member, &[u32], f64)) -> Option<f64> {
+    /// Removes all messages: calls `begin` with each one, its path after the injection and when it began. Returns the time since which they
+    /// have rates.
+    pub(crate) fn dissolve(&mut self, remembered: &[u32], now: f64, mut begin: impl FnMut(&Member, &[u32], f64)) -> Option<f64> {
         let had_rates = self.phase == Phase::Flowing;
         let begun = if had_rates { self.begun } else { now };
         let members = std::mem::take(&mut self.members);

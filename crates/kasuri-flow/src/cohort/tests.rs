@@ -33,15 +33,15 @@ impl Flows {
             self.cohort.enter(&mut member, others);
             self.cohort.begin(member);
         } else {
-            self.part(now);
+            self.dissolve(now);
             self.graph.begin(flow, flow, others, drawn.destination.0, f64::from(drawn.flits), now);
         }
         self.live += 1;
     }
 
-    fn part(&mut self, now: f64) {
+    fn dissolve(&mut self, now: f64) {
         let graph = &mut self.graph;
-        let since = self.cohort.part(&[], now, |member, others, begun| {
+        let since = self.cohort.dissolve(&[], now, |member, others, begun| {
             graph.begin(member.flow, member.flow, others, member.destination, f64::from(member.flits), begun);
         });
         if let Some(begun) = since {
@@ -53,7 +53,7 @@ impl Flows {
     fn share(&mut self, now: f64) -> bool {
         let are_counted = self.cohort.share(&self.graph, &[], now);
         if !are_counted {
-            self.part(now);
+            self.dissolve(now);
             self.sharing.share(&mut self.graph, now);
         }
         are_counted
@@ -70,7 +70,7 @@ impl Flows {
             ending.extend(self.cohort.end().iter().map(|member| member.flow));
             self.cohort.go_on(Vec::new());
         } else {
-            self.part(now);
+            self.dissolve(now);
             self.graph.take_ending(now, &mut ending);
             ending.iter().for_each(|&flow| self.graph.end(flow, flits(flow)));
         }
@@ -81,7 +81,7 @@ impl Flows {
 
     /// What the channels between routers and those of ejection have carried.
     fn carried(&mut self, now: f64, channels: u32) -> Vec<f64> {
-        self.part(now);
+        self.dissolve(now);
         let graph = &mut self.graph;
         self.cohort.take_carried(true, |channel, flits| graph.add_carried(channel, flits));
         (TERMINALS..channels).map(|channel| graph.carried(channel)).collect()
@@ -124,7 +124,7 @@ fn compare(name: &str, seed: u64) -> (u32, u32) {
         }
         counted += u32::from(both.each_mut().map(|flows| flows.share(now))[0]);
         if stream.below(4) == 0 {
-            both[0].part(now);
+            both[0].dissolve(now);
         }
         let [quick, plain] = &mut both;
         assert_eq!(quick.next_end(), plain.next_end(), "seed {seed}");

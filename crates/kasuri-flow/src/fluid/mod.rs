@@ -83,7 +83,7 @@ impl Fluid<'_> {
         if self.rates.cohort.share(&self.rates.graph, self.routes.paths.all_remembered(), self.now) && !is_checked {
             return Ok(());
         }
-        self.part();
+        self.dissolve_cohort();
         self.rates.sharing.share(&mut self.rates.graph, self.now);
         if is_checked && !self.rates.graph.is_fair(self.rates.by_equal_shares) {
             let what = "a flow does not have the rate that its sharing defines".to_owned();
@@ -97,7 +97,7 @@ impl Fluid<'_> {
         if self.rates.cohort.end_by(limit) && self.workload.agenda.as_ref().is_some_and(|agenda| !agenda.has_any_queued()) {
             return self.end_together();
         }
-        self.part();
+        self.dissolve_cohort();
         let mut ending = std::mem::take(&mut self.sending.ending);
         self.rates.graph.take_ending(limit, &mut ending);
         for &flow in &ending {
@@ -269,14 +269,14 @@ impl Fluid<'_> {
         self.counts.statistics.clear(phase, now);
         self.counts.users.fill(UserOutcome::default());
         self.routes.predictions.iter_mut().for_each(|predictions| predictions.clear(&self.scenario.network));
-        self.hand_over();
+        self.flush_cohort_counts();
         self.rates.graph.forget_carried();
     }
 
     fn drain(&mut self, phase: Phase, now: u64) {
         self.counts.statistics.settle();
         self.counts.statistics.counting.drain(phase, now);
-        self.hand_over();
+        self.flush_cohort_counts();
         let is_measured =
             |flow: &u32| self.sending.messages[*flow as usize].is_there() && self.counts.statistics.counting.covers(self.asked_of(*flow));
         let live = (0..self.sending.messages.len() as u32).filter(is_measured).count() as u64;

@@ -95,7 +95,7 @@ impl Fluid<'_> {
     pub(super) fn outcome_with(mut self, status: Status, finale: Finale) -> Outcome {
         let completed = self.is_complete();
         self.counts.statistics.settle();
-        self.hand_over();
+        self.flush_cohort_counts();
         let approximations =
             if self.routes.with_latency { lone::approximations(self.scenario, self.routes.paths.has_drawn()) } else { Vec::new() };
         // The vectors of the answer need the room.

@@ -22,14 +22,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often the thread that asks the controller does so when it has nothing else to do.
-const LOOK: Duration = Duration::from_millis(5);
+/// Time between two polls of the controller by an idle thread.
+const POLL_PERIOD: Duration = Duration::from_millis(5);
 
 /// As many threads are of use as take no more than this together, bytes; two always are.
 const MOST_BYTES: u64 = 1 << 29;
 
-/// A workload has few messages if it has no more for each terminal of the network.
-const FEW: u64 = 16;
+/// Messages for each terminal of the network, up to which all messages of a workload claim their channels ahead.
+const MAX_MESSAGES_PER_TERMINAL: u64 = 16;
 
 /// What is counted of each part for itself: sums of times, of which the order of the sum is seen, and when it ended.
 struct PartCounts {
@@ -123,7 +123,7 @@ fn claim_ahead(scenario: &Scenario, closed: &ClosedWorkload, agendas: &[Agenda<'
     firsts
         .filter(|message| !std::mem::replace(&mut has_sent[message.source.index()], true))
         .for_each(|message| finder.claim(message, true));
-    if closed.workload.messages() <= FEW * u64::from(scenario.network.terminal_count()) {
+    if closed.workload.messages() <= MAX_MESSAGES_PER_TERMINAL * u64::from(scenario.network.terminal_count()) {
         closed.workload.each_message(&mut |message| finder.claim(message, false));
     }
 }
@@ -193,7 +193,7 @@ impl<'s> Work<'_, 's> {
             while !(ToTheEnd { claims: &self.claims, outer: Some(controller) }).wants_end()
                 && helpers.iter().any(|helper| !helper.is_finished())
             {
-                thread::park_timeout(LOOK);
+                thread::park_timeout(POLL_PERIOD);
             }
             let others: Vec<_> = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
             if self.claims.is_over() {
@@ -262,8 +262,8 @@ impl<'a> Fluid<'a> {
 
     /// Adds what other parts have counted on another thread, all but what each has for itself.
     fn absorb(&mut self, mut other: Self) {
-        self.hand_over();
-        other.hand_over();
+        self.flush_cohort_counts();
+        other.flush_cohort_counts();
         self.rates.graph.add_all_carried(&other.rates.graph);
         self.counts.absorb(&other.counts);
         self.routes.paths.absorb(&other.routes.paths);

@@ -15,7 +15,7 @@ impl Fluid<'_> {
         let mut members = self.rates.cohort.end();
         self.arrive_together(&members);
         self.sending.live = 0;
-        if self.workload.rounds_follow {
+        if self.workload.rounds_are_predictable {
             self.follow_together(&mut members)?;
         } else {
             self.tell_together(&members);
@@ -118,19 +118,19 @@ impl Fluid<'_> {
         }
     }
 
-    /// Brings the flows that have begun together into the graph.
+    /// Moves the flows of the cohort into the graph.
     #[inline(always)]
-    pub(super) fn part(&mut self) {
+    pub(super) fn dissolve_cohort(&mut self) {
         if !self.rates.cohort.is_empty() {
-            self.part_flows();
+            self.dissolve_into_graph();
         }
     }
 
-    fn part_flows(&mut self) {
+    fn dissolve_into_graph(&mut self) {
         let class = self.class_together();
         let Self { rates: Rates { cohort, graph, .. }, sending: Sending { messages, .. }, workload, scenario, .. } = self;
         let tokens = &mut workload.tokens;
-        let rates_since = cohort.part(self.routes.paths.all_remembered(), self.now, |member, others, begun| {
+        let rates_since = cohort.dissolve(self.routes.paths.all_remembered(), self.now, |member, others, begun| {
             let &Member { token, created, flow, destination, flits, head_latency, hops, .. } = member;
             let injection = scenario.network.injection_channel(TerminalId(flow)).0;
             graph.begin(flow, injection, others, destination, f64::from(flits), begun);
@@ -148,16 +148,16 @@ impl Fluid<'_> {
     pub(super) fn joins(&mut self) -> bool {
         let joins = self.rates.cohort.admits(self.sending.live);
         if !joins {
-            self.part();
+            self.dissolve_cohort();
         } else if self.rates.cohort.is_empty() {
             self.rates.graph.forget_ended();
         }
         joins
     }
 
-    /// Brings what has begun together, and what channels have carried of such, into the graph.
-    pub(super) fn hand_over(&mut self) {
-        self.part();
+    /// Moves the flows of the cohort, and the flits that they have put on channels, into the graph.
+    pub(super) fn flush_cohort_counts(&mut self) {
+        self.dissolve_cohort();
         let graph = &mut self.rates.graph;
         self.rates.cohort.take_carried(self.counts.statistics.counting.rates, |channel, flits| graph.add_carried(channel, flits));
     }

@@ -105,8 +105,8 @@ pub(super) struct OpenTraffic {
 /// A closed workload in place of open traffic or beside it.
 pub(super) struct RunningWorkload<'a> {
     pub(super) agenda: Option<Agenda<'a>>,
-    /// Do its messages follow each other whatever else happens, so that what a round of them brings about need not be told?
-    pub(super) rounds_follow: bool,
+    /// Do its messages follow each other whatever else happens? Then the events of a round need not be reported.
+    pub(super) rounds_are_predictable: bool,
     /// By part of a workload of users: messages that have not arrived, and when the last one has. Empty without users.
     pub(super) parts: Vec<(u64, f64)>,
     /// The part whose messages begin together: the one that is simulated alone, or all there is.
@@ -194,7 +194,7 @@ impl Rates {
         let network = &scenario.network;
         let terminals = network.terminal_count() as usize;
         // A terminal has one message under way, so its injection channel is all its own.
-        let first = if injection_is_no_limit(network) { terminals as u32 } else { 0 };
+        let first = if injection_never_limits(network) { terminals as u32 } else { 0 };
         // The memories of hosts follow the network's channels.
         let memories = scenario.hosts.map_or(0, |hosts| hosts.count(terminals as u32));
         let channels = first..network.channel_count() + memories;
@@ -216,7 +216,7 @@ impl<'a> RunningWorkload<'a> {
         let of_users = scenario.workload.as_ref().filter(|_| scenario.users.is_some());
         let terminals = scenario.network.terminal_count() as usize;
         Self {
-            rounds_follow: follows && agenda.as_ref().is_some_and(Agenda::follows),
+            rounds_are_predictable: follows && agenda.as_ref().is_some_and(Agenda::follows),
             agenda,
             part: 0,
             parts: of_users.map(|closed| closed.parts.iter().map(|part| (part.messages, 0.0)).collect()).unwrap_or_default(),
@@ -226,7 +226,7 @@ impl<'a> RunningWorkload<'a> {
 
     /// Begins a part alone.
     pub(super) fn begin_part(&mut self, part: usize, agenda: Agenda<'a>) {
-        self.rounds_follow = agenda.follows();
+        self.rounds_are_predictable = agenda.follows();
         (self.part, self.agenda) = (part, Some(agenda));
     }
 
@@ -267,7 +267,7 @@ fn bandwidth(scenario: &Scenario, channels: std::ops::Range<u32>) -> Bandwidth {
 
 /// Is every injection channel at least as fast as every ejection channel, so that the one limits no message that the other does
 /// not?
-fn injection_is_no_limit(network: &Network) -> bool {
+fn injection_never_limits(network: &Network) -> bool {
     let periods = |first: u32| (first..first + network.terminal_count()).map(|channel| network.link(ChannelId(channel)).period);
     network.links().len() == 1 || periods(0).max() <= periods(network.terminal_count()).min()
 }

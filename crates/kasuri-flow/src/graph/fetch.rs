@@ -46,10 +46,10 @@ impl Graph {
     fn fetch_head(&self, channel: u32) {
         let Channel { first, state, .. } = self.channels[channel];
         if state & LISTED != 0 && first != NONE {
-            if first < self.apart.first {
+            if first < self.overflow.first {
                 fetch_ahead(self.flows.as_slice(), first as usize / 4);
             } else {
-                fetch_ahead(self.apart.entries.as_slice(), (first - self.apart.first) as usize);
+                fetch_ahead(self.overflow.entries.as_slice(), (first - self.overflow.first) as usize);
                 fetch_ahead(self.flows.as_slice(), self.flow_of(first) as usize);
             }
         }

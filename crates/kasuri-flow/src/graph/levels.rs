@@ -1,6 +1,6 @@
 //! What sharings see: channels with their levels and flows, and what limits a flow elsewhere.
 
-use super::{CHANGED, DIRTY, Flow, Graph, INSIDE, NONE, lesser, place};
+use super::{CHANGED, DIRTY, Flow, Graph, INSIDE, NONE, min, place};
 
 /// The two other channels of a flow that has three at most, or [`NONE`], with their levels, and the next entry of the list.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl Graph {
     /// What a flow meets beside the channel of an entry, if its record has all of its entries: most flows of most networks have few.
     #[inline(always)]
     pub(crate) fn beside(&self, entry: u32) -> Option<Beside> {
-        if entry >= self.apart.first {
+        if entry >= self.overflow.first {
             return None;
         }
         let Flow { entries, listed, .. } = &self.flows[entry / 4];
@@ -110,7 +110,7 @@ impl Graph {
         let mut least = f64::INFINITY;
         self.visit(self.flow_of(entry), |at, other| {
             let level = if at == entry { f64::INFINITY } else { self.channels[other.channel].level };
-            least = lesser(level, least);
+            least = min(level, least);
         });
         least
     }
@@ -124,7 +124,7 @@ impl Graph {
             if level < limits.least {
                 limits = Limits { least: level, second: limits.least, at };
             } else {
-                limits.second = lesser(level, limits.second);
+                limits.second = min(level, limits.second);
             }
         });
         limits
@@ -134,8 +134,8 @@ impl Graph {
     #[inline(always)]
     pub(crate) fn path_of(&self, entry: u32) -> impl Iterator<Item = u32> + use<> {
         let flow = self.flow_of(entry);
-        let (room, apart) = (self.apart.room, self.apart.first);
-        (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, apart, room))
+        let (room, overflow) = (self.overflow.room, self.overflow.first);
+        (0..u32::from(self.flows[flow].listed)).map(move |index| place(flow, index, overflow, room))
     }
 
     /// The channel of an entry.

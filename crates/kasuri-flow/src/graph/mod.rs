@@ -30,7 +30,7 @@ struct Entry {
 
 const NO_ENTRY: Entry = Entry { channel: 0, next: NONE, previous: NONE };
 
-/// Entries in the record of a flow: as many as a cache line holds. Those of longer paths stand apart.
+/// Entries in the record of a flow: as many as a cache line holds. Those of longer paths are in [`Overflow`].
 const INSIDE: u32 = 3;
 
 /// What a flow has to send, how fast it does, and its first entries. 64 bytes.
@@ -109,9 +109,9 @@ impl Bandwidth {
     }
 }
 
-/// The entries of long paths, which stand apart from the records of their flows.
+/// The entries of long paths that do not fit into the records of their flows.
 #[derive(Debug)]
-struct Apart {
+struct Overflow {
     /// The first such entry, and how many there are for each flow.
     first: u32,
     room: u32,
@@ -128,7 +128,7 @@ struct Unlisted {
 /// The channels, the flows on them, and when each flow ends at its present rate. Channels have numbers of their own here: those
 /// that limit nothing are left out, and the others follow.
 ///
-/// Entry `4 f + i` is the i-th in the record of flow f; from [`Apart::first`] on, [`Apart::room`] entries a flow follow.
+/// Entry `4 f + i` is the i-th in the record of flow f; from [`Overflow::first`] on, [`Overflow::room`] entries a flow follow.
 #[derive(Debug)]
 pub(crate) struct Graph {
     /// The network's channels below this number are left out.
@@ -136,7 +136,7 @@ pub(crate) struct Graph {
     /// The ejection channel of terminal 0; the others' follow.
     first_ejection: u32,
     flows: Column<Flow>,
-    apart: Apart,
+    overflow: Overflow,
     unlisted: Unlisted,
     ends: Heap,
     /// Flows that have ended but stand in `ends` yet: most begin anew, which then moves them only once.
@@ -162,7 +162,7 @@ impl Graph {
             left_out: range.start,
             first_ejection: first_ejection - range.start,
             flows: Column::filled(flows, NO_FLOW),
-            apart: Apart { first: 4 * flows as u32, room: 0, entries: Vec::new().into() },
+            overflow: Overflow { first: 4 * flows as u32, room: 0, entries: Vec::new().into() },
             unlisted: Unlisted { channels: Vec::new().into(), room: 0 },
             ends: Heap::new(flows),
             ended: Vec::new(),
@@ -273,8 +273,8 @@ impl Graph {
     #[inline(always)]
     fn link(&mut self, flow: u32, channel: u32) {
         let listed = u32::from(self.flows[flow].listed);
-        if listed >= INSIDE + self.apart.room {
-            self.make_room_apart();
+        if listed >= INSIDE + self.overflow.room {
+            self.grow_overflow();
         }
         self.channels[channel].state += 1;
         let entry = Entry { channel, next: self.put_first(self.place(flow, listed), channel), previous: NONE };
@@ -283,7 +283,7 @@ impl Graph {
         record.listed += 1;
         match record.entries.get_mut(listed as usize) {
             Some(inside) => *inside = entry,
-            None => self.apart.entries[flow * self.apart.room + listed - INSIDE] = entry,
+            None => self.overflow.entries[flow * self.overflow.room + listed - INSIDE] = entry,
         }
     }
 
@@ -300,30 +300,30 @@ impl Graph {
     /// The number of an entry of a flow.
     #[inline(always)]
     fn place(&self, flow: u32, index: u32) -> u32 {
-        place(flow, index, self.apart.first, self.apart.room)
+        place(flow, index, self.overflow.first, self.overflow.room)
     }
 
     /// Whose entry this is.
     #[inline(always)]
     fn flow_of(&self, entry: u32) -> u32 {
-        if entry < self.apart.first { entry / 4 } else { (entry - self.apart.first) / self.apart.room }
+        if entry < self.overflow.first { entry / 4 } else { (entry - self.overflow.first) / self.overflow.room }
     }
 
     #[inline(always)]
     fn entry(&self, entry: u32) -> &Entry {
-        if entry < self.apart.first {
+        if entry < self.overflow.first {
             &self.flows[entry / 4].entries[entry as usize % 4]
         } else {
-            &self.apart.entries[entry - self.apart.first]
+            &self.overflow.entries[entry - self.overflow.first]
         }
     }
 
     #[inline(always)]
     fn entry_mut(&mut self, entry: u32) -> &mut Entry {
-        if entry < self.apart.first {
+        if entry < self.overflow.first {
             &mut self.flows[entry / 4].entries[entry as usize % 4]
         } else {
-            &mut self.apart.entries[entry - self.apart.first]
+            &mut self.overflow.entries[entry - self.overflow.first]
         }
     }
 
@@ -336,8 +336,8 @@ impl Graph {
             visit(at, entry);
         }
         if listed > INSIDE {
-            let first = flow * self.apart.room;
-            (first..first + listed - INSIDE).for_each(|place| visit(self.apart.first + place, &self.apart.entries[place]));
+            let first = flow * self.overflow.room;
+            (first..first + listed - INSIDE).for_each(|place| visit(self.overflow.first + place, &self.overflow.entries[place]));
         }
     }
 
@@ -438,7 +438,7 @@ impl Graph {
         let level = self.channels[channel].level;
         let mut at = self.channels[channel].first;
         while at != NONE {
-            let (flow, next) = if at < self.apart.first {
+            let (flow, next) = if at < self.overflow.first {
                 (at / 4, self.flows[at / 4].entries[at as usize % 4].next)
             } else {
                 (self.flow_of(at), self.entry(at).next)
@@ -458,7 +458,7 @@ impl Graph {
     #[inline(always)]
     fn least_level(&self, flow: u32) -> f64 {
         let mut least = f64::INFINITY;
-        self.visit(flow, |_, entry| least = lesser(self.channels[entry.channel].level, least));
+        self.visit(flow, |_, entry| least = min(self.channels[entry.channel].level, least));
         least
     }
 
@@ -575,19 +575,19 @@ impl Graph {
         (0..used.len()).all(fits) && active().all(is_served)
     }
 
-    /// Lays the entries that stand apart out anew, with room for longer paths.
+    /// Moves the overflow entries to a larger column, with room for longer paths.
     #[cold]
-    fn make_room_apart(&mut self) {
-        let (old, room, apart) = (self.apart.room, more_room(self.apart.room), self.apart.first);
+    fn grow_overflow(&mut self) {
+        let (old, room, overflow) = (self.overflow.room, more_room(self.overflow.room), self.overflow.first);
         let moved = |entry: u32| {
-            if entry < apart || entry == NONE { entry } else { apart + (entry - apart) / old * room + (entry - apart) % old }
+            if entry < overflow || entry == NONE { entry } else { overflow + (entry - overflow) / old * room + (entry - overflow) % old }
         };
         let moved_whole = |entry: &Entry| Entry { channel: entry.channel, next: moved(entry.next), previous: moved(entry.previous) };
         let size = self.flows.len() * room as usize;
         let mut entries = large_vec(size);
         entries.resize(size, NO_ENTRY);
-        for (entry, place) in self.apart.entries.iter().zip(apart..) {
-            entries[(moved(place) - apart) as usize] = moved_whole(entry);
+        for (entry, place) in self.overflow.entries.iter().zip(overflow..) {
+            entries[(moved(place) - overflow) as usize] = moved_whole(entry);
         }
         for flow in self.flows.iter_mut() {
             flow.entries = flow.entries.each_ref().map(moved_whole);
@@ -595,7 +595,7 @@ impl Graph {
         for channel in self.channels.iter_mut().filter(|channel| channel.state & LISTED != 0) {
             channel.first = moved(channel.first);
         }
-        (self.apart.entries, self.apart.room) = (entries.into(), room);
+        (self.overflow.entries, self.overflow.room) = (entries.into(), room);
     }
 
     /// Makes room for more channels without lists.
@@ -612,15 +612,15 @@ impl Graph {
     }
 }
 
-/// The number of an entry of a flow where those apart begin with `apart`, `room` of each flow.
+/// The number of an entry of a flow; overflow entries begin with `overflow`, `room` of each flow.
 #[inline(always)]
-fn place(flow: u32, index: u32, apart: u32, room: u32) -> u32 {
-    if index < INSIDE { 4 * flow + index } else { apart + flow * room + index - INSIDE }
+fn place(flow: u32, index: u32, overflow: u32, room: u32) -> u32 {
+    if index < INSIDE { 4 * flow + index } else { overflow + flow * room + index - INSIDE }
 }
 
-/// The lesser of two numbers; `f64::min` asks for more than that.
+/// The minimum of two numbers, branch-free: `f64::min` also handles NaN.
 #[inline(always)]
-pub(crate) fn lesser(one: f64, other: f64) -> f64 {
+pub(crate) fn min(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 

@@ -5,7 +5,7 @@
 //! until none does. Only the part of the network is touched that an arriving or ending flow reaches.
 
 use super::contract::Sharing;
-use crate::graph::{Beside, Graph, NONE, lesser};
+use crate::graph::{Beside, Graph, NONE, min};
 use std::collections::VecDeque;
 
 /// Levels that differ by less, relative to themselves, are equal: the rounding of the sums that they come from.
@@ -46,7 +46,7 @@ impl MaxMin {
         let mut entry = graph.first(channel);
         while entry != NONE {
             if let Some(beside) = graph.beside(entry) {
-                self.limits.push(lesser(beside.levels[0], beside.levels[1]));
+                self.limits.push(min(beside.levels[0], beside.levels[1]));
                 entry = beside.next;
             } else {
                 self.limits.push(graph.limit_elsewhere(entry));
@@ -83,8 +83,8 @@ impl MaxMin {
         let mut entry = graph.first(channel);
         while entry != NONE {
             if let Some(Beside { next, channels: [first, second], levels }) = graph.beside(entry) {
-                self.disturb_channel(graph, first, lesser(low, levels[1]), lesser(high, levels[1]));
-                self.disturb_channel(graph, second, lesser(low, levels[0]), lesser(high, levels[0]));
+                self.disturb_channel(graph, first, min(low, levels[1]), min(high, levels[1]));
+                self.disturb_channel(graph, second, min(low, levels[0]), min(high, levels[0]));
                 entry = next;
             } else {
                 self.disturb_flow(graph, entry, low, high);
@@ -97,7 +97,7 @@ impl MaxMin {
         let limits = graph.limits_elsewhere(entry);
         for at in graph.path_of(entry).filter(|&at| at != entry) {
             let third = limits.without(at);
-            self.disturb_channel(graph, graph.channel_of(at), lesser(low, third), lesser(high, third));
+            self.disturb_channel(graph, graph.channel_of(at), min(low, third), min(high, third));
         }
     }
 

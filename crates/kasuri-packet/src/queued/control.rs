@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens rarely at a time, before all else that happens then.
+/// An event outside the calendar; it precedes the calendar's events of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rare {
-    /// An output hears that it is to pause, or no longer.
+pub(super) enum ControlEvent {
+    /// An output is to pause, or to resume.
     Pause(u32, bool),
     /// A packet that was lost may be sent again.
     Resend(u32),
@@ -16,19 +16,19 @@ pub(super) enum Rare {
     Look(u32),
     /// Links and routers fail or come up again: an epoch begins.
     Changes(u32),
-    /// Routers know of it.
+    /// Routers learn of the failures of an epoch.
     Known(u32),
 }
 
-/// What is to happen rarely; of one time what was noted first.
+/// Control events by time; those of one time in the order of their notes.
 #[derive(Debug, Default)]
-pub(super) struct Rarely {
-    due: BinaryHeap<Reverse<(u64, u64, Rare)>>,
+pub(super) struct ControlQueue {
+    due: BinaryHeap<Reverse<(u64, u64, ControlEvent)>>,
     noted: u64,
 }
 
-impl Rarely {
-    pub(super) fn note(&mut self, time: u64, what: Rare) {
+impl ControlQueue {
+    pub(super) fn note(&mut self, time: u64, what: ControlEvent) {
         self.noted += 1;
         self.due.push(Reverse((time, self.noted, what)));
     }
@@ -37,7 +37,7 @@ impl Rarely {
         self.due.peek().map_or(u64::MAX, |next| next.0.0)
     }
 
-    pub(super) fn take(&mut self, now: u64) -> Option<Rare> {
+    pub(super) fn take(&mut self, now: u64) -> Option<ControlEvent> {
         (self.next() <= now).then(|| self.due.pop().map(|next| next.0.2)).flatten()
     }
 }

@@ -4,7 +4,7 @@
 //! part behind the failure is lost; the part before goes on, and its receiver finds it damaged. What stands in the router behind a dead channel
 //! goes on. A router that is dead has lost all that was in it. What comes up again carries what is sent from then on, once routers know of it.
 
-use super::control::Rare;
+use super::control::ControlEvent;
 use super::packets::NONE;
 use super::ports::{End, Tail};
 use super::state::Run;
@@ -16,8 +16,8 @@ impl<'a> Run<'a> {
     pub(super) fn note_failures(&mut self) {
         let epochs = self.scenario.failure.iter().flat_map(|failure| &failure.epochs);
         for (number, epoch) in (0..).zip(epochs) {
-            self.rare.note(epoch.cycle, Rare::Changes(number));
-            self.rare.note(epoch.detected, Rare::Known(number));
+            self.control.note(epoch.cycle, ControlEvent::Changes(number));
+            self.control.note(epoch.detected, ControlEvent::Known(number));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The run: events in their order, intervals and phases.
 
-use super::control::Rare;
+use super::control::ControlEvent;
 use super::packets::{NONE, Packet};
 use super::ports::{End, Port};
 use super::state::{Run, RunningWorkload};
@@ -86,7 +86,7 @@ impl Run<'_> {
             if self.is_over() {
                 return Ok(Halt::AtEnd);
             }
-            let limit = end.min(self.rare.next()).min(self.due);
+            let limit = end.min(self.control.next()).min(self.due);
             if let Some(event) = self.calendar.next_before(limit) {
                 self.handle(event)?;
                 self.events += 1;
@@ -99,8 +99,8 @@ impl Run<'_> {
             if now >= end {
                 return self.check_not_stuck();
             }
-            while let Some(rare) = self.rare.take(now) {
-                self.handle_rare(rare);
+            while let Some(event) = self.control.take(now) {
+                self.handle_control(event);
             }
             if self.due <= now {
                 self.proceed();
@@ -110,7 +110,7 @@ impl Run<'_> {
 
     /// Is something planned, or is there nothing to wait for? Else packets stand still, or messages are never sent.
     fn check_not_stuck(&self) -> Result<Halt, EngineError> {
-        let is_planned = self.calendar.has_events() || self.rare.next() < u64::MAX || self.due < u64::MAX;
+        let is_planned = self.calendar.has_events() || self.control.next() < u64::MAX || self.due < u64::MAX;
         if is_planned || !self.ends.is_closed && self.packets.count() == 0 {
             return Ok(Halt::AtEnd);
         }
@@ -140,23 +140,23 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn handle_rare(&mut self, rare: Rare) {
-        match rare {
-            Rare::Pause(channel, pauses) => {
+    fn handle_control(&mut self, event: ControlEvent) {
+        match event {
+            ControlEvent::Pause(channel, pauses) => {
                 self.ports[channel as usize].paused = pauses;
                 if !pauses {
                     self.serve(channel);
                 }
             }
-            Rare::Resend(packet) => {
+            ControlEvent::Resend(packet) => {
                 let source = self.packets.get(packet).source;
                 self.terminals.all[source as usize].resend.push_back(packet);
                 self.serve_terminal(source);
             }
-            Rare::MessageLeft(message) => self.message_left(message),
-            Rare::Look(terminal) => self.serve_terminal(terminal),
-            Rare::Changes(epoch) => self.change(epoch),
-            Rare::Known(epoch) => self.learn(epoch),
+            ControlEvent::MessageLeft(message) => self.message_left(message),
+            ControlEvent::Look(terminal) => self.serve_terminal(terminal),
+            ControlEvent::Changes(epoch) => self.change(epoch),
+            ControlEvent::Known(epoch) => self.learn(epoch),
         }
     }
 
@@ -293,7 +293,7 @@ impl Run<'_> {
         if port.held > most && !port.pause_asked {
             port.pause_asked = true;
             self.counts.queues.pauses += 1;
-            self.rare.note(self.calendar.now() + port.latency + 1, Rare::Pause(channel, true));
+            self.control.note(self.calendar.now() + port.latency + 1, ControlEvent::Pause(channel, true));
         }
     }
 
@@ -304,7 +304,7 @@ impl Run<'_> {
         port.held -= u64::from(flits);
         if port.held <= most && port.pause_asked {
             port.pause_asked = false;
-            self.rare.note(self.calendar.now() + port.latency + 1, Rare::Pause(channel, false));
+            self.control.note(self.calendar.now() + port.latency + 1, ControlEvent::Pause(channel, false));
         }
     }
 
@@ -317,7 +317,7 @@ impl Run<'_> {
     /// A packet is not delivered: it is over, or its source sends it again.
     pub(super) fn end_or_resend(&mut self, place: u32, resend_after: Option<u32>) {
         if let Some(cycles) = resend_after {
-            self.rare.note(self.calendar.now() + u64::from(cycles), Rare::Resend(place));
+            self.control.note(self.calendar.now() + u64::from(cycles), ControlEvent::Resend(place));
             return;
         }
         let packet = self.packets.remove(place);
@@ -402,7 +402,7 @@ impl Run<'_> {
 
     /// An answer joins the queue of its terminal in the cycle after the arrival of what it answers.
     fn await_answer(&mut self, terminal: u32, from: u64) {
-        self.rare.note(from.max(self.calendar.now() + 1), Rare::Look(terminal));
+        self.control.note(from.max(self.calendar.now() + 1), ControlEvent::Look(terminal));
     }
 
     /// A packet that draining may have waited for is over.

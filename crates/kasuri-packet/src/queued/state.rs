@@ -1,6 +1,6 @@
 //! The state of a run: ports, packets, terminals, the workload, and failures.
 
-use super::control::Rarely;
+use super::control::ControlQueue;
 use super::counts::Counts;
 use super::packets::Packets;
 use super::ports::Port;
@@ -26,7 +26,7 @@ pub(super) struct Run<'a> {
     pub(super) router_cycles: u64,
     pub(super) stores: bool,
     pub(super) calendar: Calendar,
-    pub(super) rare: Rarely,
+    pub(super) control: ControlQueue,
     /// When the workload does something next.
     pub(super) due: u64,
     pub(super) packets: Packets,
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             router_cycles: u64::from(scenario.pipeline.head_cycles()) - 1,
             stores: scenario.router.switching == Switching::StoreAndForward,
             calendar: Calendar::new(2 * ports.len() + terminals, spacing, reach),
-            rare: Rarely::default(),
+            control: ControlQueue::default(),
             due: if workload.is_some() { 0 } else { u64::MAX },
             packets: Packets::default(),
             ports,

@@ -1,6 +1,6 @@
 //! What a terminal sends next: packets that were lost, answers, and in turn open traffic and messages.
 
-use super::control::Rare;
+use super::control::ControlEvent;
 use super::packets::{NONE, Packet};
 use super::state::Run;
 use kasuri_model::sources::Drawn;
@@ -102,7 +102,7 @@ impl Run<'_> {
             *awaited = next;
             self.calendar.plan(2 * self.ports.len() as u32 + terminal, next);
         } else if next < *awaited {
-            self.rare.note(next, Rare::Look(terminal));
+            self.control.note(next, ControlEvent::Look(terminal));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The messages of a closed workload, cut into packets.
 
-use super::control::Rare;
+use super::control::ControlEvent;
 use super::packets::Packet;
 use super::state::{Message, Run};
 use kasuri_model::router::SourceTurns;
@@ -87,7 +87,7 @@ impl Run<'_> {
         if number == record.sent {
             record.sent += 1;
             if record.sent == record.packets {
-                self.rare.note(last, Rare::MessageLeft(message));
+                self.control.note(last, ControlEvent::MessageLeft(message));
             }
         }
     }
