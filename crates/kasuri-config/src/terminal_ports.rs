@@ -8,7 +8,7 @@ use super::section::Section;
 use kasuri_model::scenario::{ClosedWorkload, Hosts};
 use kasuri_network::network::Network;
 use kasuri_network::network::terminal_ports::TerminalPorts;
-use kasuri_network::routing::apart::Apart;
+use kasuri_network::routing::per_plane::PerPlaneRouting;
 use kasuri_network::routing::{Routing, RoutingAlgorithm, RoutingError};
 use kasuri_workload::terminal_ports::{PortChoice, PortPattern, PortWorkload};
 use kasuri_workload::traffic::pattern::Pattern;
@@ -143,5 +143,5 @@ pub(super) fn hosts_by_ports(context: Context<'_>, hosts: Hosts, ports: Option<&
 
 /// The routing of a network by ports: of each of its planes by itself, if it has planes.
 pub(super) fn compile(algorithm: &dyn RoutingAlgorithm, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
-    Ok(Box::new(Apart::new(network, |part| algorithm.compile(part).map(Arc::from))?))
+    Ok(Box::new(PerPlaneRouting::new(network, |part| algorithm.compile(part).map(Arc::from))?))
 }

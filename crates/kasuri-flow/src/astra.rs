@@ -50,7 +50,7 @@ pub fn run(input: &Input<'_>) -> Result<Vec<u64>, String> {
 /// May one NPU stand for all?
 fn are_alike(input: &Input<'_>) -> bool {
     // Over several dimensions it has not been shown that the order of events of one time does not matter.
-    input.job.cluster.dimensions.len() == 1 && alike::one_stands_for_all(&input.job, input.backend == Backend::Aware)
+    input.job.cluster.dimensions.len() == 1 && alike::is_symmetric(&input.job, input.backend == Backend::Aware)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use kasuri_network::cluster::{Cluster, ClusterOrder, Dimension, Wiring};
 use kasuri_network::network::{Link, MAX_CHANNEL_CYCLES};
 use kasuri_network::rng::Streams;
 use kasuri_network::routing::VirtualChannels;
-use kasuri_workload::execution::alike::one_stands_for_all;
+use kasuri_workload::execution::alike::is_symmetric;
 use kasuri_workload::execution::cluster::{self, Topology};
 use kasuri_workload::execution::trace::{Node, whole_ns};
 use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces, volume};
@@ -56,11 +56,11 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let has_channels = options.method == Method::Cycles;
     let router = router(&scale, options.packet_bytes);
     let units = Units { flit_bytes: Some(scale.flit_bytes), cycle_ns: Some(scale.cycle_ns) };
-    let (npus, are_alike) = (traces.cluster.npus(), one_stands_for_all(&traces.job(), true));
+    let (npus, are_alike) = (traces.cluster.npus(), is_symmetric(&traces.job(), true));
     let is_folded = options.use_symmetry && are_alike && options.method == Method::Rates;
     let mut workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?.ahead(if has_channels { AHEAD } else { 1 });
     if is_folded {
-        workload = workload.with_one_for_all(shape.channels_of_first(&network));
+        workload = workload.fold_symmetric(shape.channels_of_first(&network));
     }
     let workload = Arc::new(workload);
     let all = VirtualChannels { begin: 0, end: router.virtual_channels as u16 };

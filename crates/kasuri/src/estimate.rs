@@ -286,7 +286,7 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
     let ports = 2 * (channels + terminals);
     let held = network.memory_bytes() + scenario.routing.table_bytes() + PORT_BYTES * ports;
     let building = BUILDING_BYTES * channels;
-    let compiling = match scenario.routing.making_bytes().saturating_sub(scenario.routing.table_bytes()) {
+    let compiling = match scenario.routing.build_peak_bytes().saturating_sub(scenario.routing.table_bytes()) {
         // Known by formula.
         0 => 0,
         more => more + SEARCHING_BYTES * channels,

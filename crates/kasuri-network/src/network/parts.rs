@@ -77,9 +77,9 @@ impl Parts {
         self.live[network.ejection_port(terminal).0.index()]
     }
 
-    /// A part with those terminals only that reach each other over what is up, for each such set in turn: the terminals of the whole network, and
-    /// the part without the others, whose routers and channels between routers stay what they are. For routings that search paths to all.
-    pub fn by_what_is_up(&self, network: &Network, part: u32) -> Vec<(Vec<TerminalId>, Network)> {
+    /// The sets of terminals of a part that live channels connect: for each set its terminals, by their numbers in the whole network, and the
+    /// part with these terminals alone; its routers and the channels between them stay. For routings that search paths to all terminals.
+    pub fn connected_components(&self, network: &Network, part: u32) -> Vec<(Vec<TerminalId>, Network)> {
         let mut sets: BTreeMap<u32, Vec<TerminalId>> = BTreeMap::new();
         for (terminal, _) in (0..).map(TerminalId).zip(&self.terminals).filter(|(_, place)| place.part == part) {
             sets.entry(self.live_of(network, terminal)).or_default().push(terminal);

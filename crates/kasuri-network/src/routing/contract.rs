@@ -122,7 +122,7 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     }
 
     /// Bytes that these tables took at most while they were made.
-    fn making_bytes(&self) -> u64 {
+    fn build_peak_bytes(&self) -> u64 {
         self.table_bytes()
     }
 

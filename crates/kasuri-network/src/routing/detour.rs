@@ -114,8 +114,8 @@ impl Detours {
     }
 
     /// Bytes that the tables took at most while they were made: the second, if there is one, while the first stands.
-    pub(super) fn making_bytes(&self) -> u64 {
-        self.to_group.as_ref().map_or(0, |to_group| self.onward.bytes() + to_group.making_bytes()).max(self.onward.making_bytes())
+    pub(super) fn build_peak_bytes(&self) -> u64 {
+        self.to_group.as_ref().map_or(0, |to_group| self.onward.bytes() + to_group.build_peak_bytes()).max(self.onward.build_peak_bytes())
     }
 
     /// Bytes of the tables.

@@ -102,8 +102,8 @@ impl Routing for Compiled {
         self.ports.bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.ports.making_bytes()
+    fn build_peak_bytes(&self) -> u64 {
+        self.ports.build_peak_bytes()
     }
 
     fn reads(&self) -> Reads {

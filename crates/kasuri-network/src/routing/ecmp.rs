@@ -377,8 +377,8 @@ impl Routing for Compiled {
         self.table.bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.table.set.making_bytes() + self.table.bytes() - self.table.set.bytes()
+    fn build_peak_bytes(&self) -> u64 {
+        self.table.set.build_peak_bytes() + self.table.bytes() - self.table.set.bytes()
     }
 
     fn virtual_channels_required(&self) -> u32 {

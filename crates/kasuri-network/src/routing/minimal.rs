@@ -115,8 +115,8 @@ impl Routing for Compiled {
         self.shortest.bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.shortest.making_bytes()
+    fn build_peak_bytes(&self) -> u64 {
+        self.shortest.build_peak_bytes()
     }
 
     fn virtual_channels_required(&self) -> u32 {

@@ -135,8 +135,8 @@ impl Routing for Compiled {
         self.shortest.bytes() + self.escape.table_bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.escape.making_bytes().max(self.escape.table_bytes() + self.shortest.making_bytes())
+    fn build_peak_bytes(&self) -> u64 {
+        self.escape.build_peak_bytes().max(self.escape.table_bytes() + self.shortest.build_peak_bytes())
     }
 
     fn virtual_channels_required(&self) -> u32 {

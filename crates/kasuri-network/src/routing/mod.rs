@@ -10,7 +10,6 @@
 //! line in [`ROUTINGS`].
 
 pub mod accepting;
-pub mod apart;
 mod branches;
 mod choice;
 mod contract;
@@ -37,6 +36,7 @@ mod nca_levels;
 pub mod o1turn;
 pub mod per_destination;
 pub mod per_output;
+pub mod per_plane;
 pub mod planar_adaptive;
 pub mod regional;
 mod shortest;

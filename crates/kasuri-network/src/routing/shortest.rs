@@ -145,10 +145,10 @@ impl Shortest {
     }
 
     /// Bytes that the tables took at most while they were made.
-    pub(super) fn making_bytes(&self) -> u64 {
+    pub(super) fn build_peak_bytes(&self) -> u64 {
         match &self.paths {
             Paths::Formula(formula) => formula.bytes(),
-            Paths::Table { ports, hops } => ports.making_bytes() + hops.as_ref().map_or(0, BlockTable::making_bytes),
+            Paths::Table { ports, hops } => ports.build_peak_bytes() + hops.as_ref().map_or(0, BlockTable::build_peak_bytes),
         }
     }
 

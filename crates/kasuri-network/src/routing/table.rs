@@ -58,7 +58,7 @@ impl BlockTable {
     }
 
     /// Bytes that it took at most while it was made.
-    pub(super) fn making_bytes(&self) -> u64 {
+    pub(super) fn build_peak_bytes(&self) -> u64 {
         self.making
     }
 
@@ -189,8 +189,8 @@ impl PortTable {
     }
 
     /// Bytes that it took at most while it was made.
-    pub(super) fn making_bytes(&self) -> u64 {
-        self.set.making_bytes() + self.bytes() - self.set.bytes()
+    pub(super) fn build_peak_bytes(&self) -> u64 {
+        self.set.build_peak_bytes() + self.bytes() - self.set.bytes()
     }
 
     /// Bytes in memory.

@@ -195,8 +195,8 @@ impl Routing for UpDownRoutes {
         self.table.bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.table.making_bytes()
+    fn build_peak_bytes(&self) -> u64 {
+        self.table.build_peak_bytes()
     }
 
     fn observes_congestion(&self) -> bool {

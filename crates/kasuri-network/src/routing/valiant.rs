@@ -67,8 +67,8 @@ impl Routing for Compiled {
         self.detours.bytes()
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.detours.making_bytes()
+    fn build_peak_bytes(&self) -> u64 {
+        self.detours.build_peak_bytes()
     }
 
     fn virtual_channels_required(&self) -> u32 {

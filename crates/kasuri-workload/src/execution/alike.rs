@@ -1,6 +1,6 @@
-//! Whether one NPU stands for all.
+//! Symmetric traces: one NPU represents all.
 //!
-//! It does where a rotation of each dimension (of halving-doubling: an exchange of bits) changes nothing: the same trace everywhere,
+//! A trace is symmetric where a rotation of each dimension (of halving-doubling: an exchange of bits) changes nothing: the same trace everywhere,
 //! collectives of all, one chunk at a time. Then at any time every NPU sends over the same distance, so each link carries what the same
 //! link of any other NPU carries; and what an NPU sends to the one d places ahead is what it receives from the one d places behind
 //! ([`mirrored`]). What is left out is where the order of events of one time could differ between NPUs and matter: messages of an NPU itself
@@ -12,7 +12,7 @@ use super::npus::{Job, Sending, pattern};
 use super::trace::{Kind, Operation};
 
 /// Whether all NPUs do the same at the same time, on links that messages share or not.
-pub fn one_stands_for_all(job: &Job<'_>, shares_links: bool) -> bool {
+pub fn is_symmetric(job: &Job<'_>, shares_links: bool) -> bool {
     let first = &job.traces[0];
     let one_at_a_time = job.queues == 1 && job.system.active_chunks == 1;
     // A message that takes no time at all would arrive among the sends of its own moment.

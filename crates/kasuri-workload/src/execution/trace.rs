@@ -175,7 +175,7 @@ impl Trace {
     }
 
     /// A sentence about the nodes that wait for each other in a cycle, to be read after a trace's NPU, or `None`.
-    pub fn told_cycle(&self) -> Option<String> {
+    pub fn describe_cycle(&self) -> Option<String> {
         let shown: Vec<String> = self.cycle()?.iter().take(8).map(u64::to_string).collect();
         Some(format!("never finishes: its nodes {} wait for each other in a cycle", shown.join(", ")))
     }

@@ -106,7 +106,7 @@ impl TraceWorkload {
         };
         let job = traces.job();
         job.check()?;
-        if let Some((npu, problem)) = (0..).zip(&traces.traces).find_map(|(npu, trace): (u32, _)| Some((npu, trace.told_cycle()?))) {
+        if let Some((npu, problem)) = (0..).zip(&traces.traces).find_map(|(npu, trace): (u32, _)| Some((npu, trace.describe_cycle()?))) {
             return Err(format!("NPU {npu} {problem}"));
         }
         let mut own = 0;
@@ -128,10 +128,10 @@ impl TraceWorkload {
         Self { ahead: messages.max(1), ..self }
     }
 
-    /// Lets NPU 0 stand for all, which are alike ([`one_stands_for_all`](super::alike::one_stands_for_all)): it alone acts, and what a
-    /// channel of the network would carry of all messages counts on the channel that is given for it.
+    /// Folds symmetric NPUs ([`is_symmetric`](super::alike::is_symmetric)) into NPU 0: it alone acts, and the flits that a channel of the
+    /// network would carry count on the channel that `channels` gives for it.
     #[must_use]
-    pub fn with_one_for_all(self, channels: Vec<u32>) -> Self {
+    pub fn fold_symmetric(self, channels: Vec<u32>) -> Self {
         let messages = self.messages / u64::from(self.npus());
         Self { folded: Some(channels), messages, ..self }
     }
@@ -310,11 +310,11 @@ impl Requests<'_> {
                 }
             };
             queue.given += 1;
-            self.put_on_its_way(message);
+            self.enqueue(message);
         }
     }
 
-    fn put_on_its_way(&mut self, message: Sending) {
+    fn enqueue(&mut self, message: Sending) {
         let flits = self.workload.flits(message.bytes);
         let (source, destination) = self.workload.places.between(message.source, message.destination);
         let token = self.under_way.put(message);

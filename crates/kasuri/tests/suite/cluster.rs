@@ -2,7 +2,7 @@
 
 use kasuri::cluster::{Options, run};
 use kasuri_model::engine::Method;
-use kasuri_workload::execution::alike::one_stands_for_all;
+use kasuri_workload::execution::alike::is_symmetric;
 use kasuri_workload::execution::cluster::{Choice, Cluster, Dimension, Groups, Implementation, Optimization, Pattern, System, Topology};
 use kasuri_workload::execution::layers::{Among, Exchange, Layer, LayerTable, Parallelism, Step, Transformer};
 use kasuri_workload::execution::trace::{Collective, Kind, Message, Node, Operation, Trace};
@@ -137,7 +137,7 @@ fn one_npu_stands_for_all_that_are_alike() {
                     let of = |(&(topology, npus), rate)| dimension(topology, npus, rate, 500.0);
                     job(places.iter().zip(rates).map(of).collect(), implementation, 2, vec![program.clone(); npus as usize])
                 };
-                if one_stands_for_all(&traces().job(), true) {
+                if is_symmetric(&traces().job(), true) {
                     let (all, one) = (run(traces(), &FLOW), run(traces(), &FOLDED));
                     let same = match (&all, &one) {
                         (Ok(all), Ok(one)) => {

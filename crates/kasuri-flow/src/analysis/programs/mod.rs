@@ -82,7 +82,7 @@ pub struct Busiest {
 /// A node that cannot be run or has no formula, with its NPU; an NPU that never finishes.
 pub fn answer(job: Job<'_>) -> Result<Answer, String> {
     job.check()?;
-    if let Some((npu, problem)) = (0_u32..).zip(job.traces).find_map(|(npu, trace)| Some((npu, trace.told_cycle()?))) {
+    if let Some((npu, problem)) = (0_u32..).zip(job.traces).find_map(|(npu, trace)| Some((npu, trace.describe_cycle()?))) {
         return Err(format!("NPU {npu} {problem}"));
     }
     let mut study = Study { job, links: Links(job.cluster), outline: Outline::new(job)?, known: BTreeMap::new(), names: BTreeMap::new() };

@@ -227,7 +227,7 @@ impl EndpointModel for Dsm {
     }
 
     fn channels_beside(&self, own: VirtualChannels) -> VirtualChannels {
-        // What it held of the replies' could wait for requests.
+        // Otherwise open traffic on the reply network could block on requests.
         VirtualChannels { begin: own.begin, end: own.begin + (own.count() / 2).max(1) }
     }
 }

@@ -243,7 +243,7 @@ impl<'a, O: Outside> Npus<'a, O> {
         let unfinished: Vec<usize> = (0..self.npus.len()).filter(|&npu| !self.npus[npu].is_finished).collect();
         let &first = unfinished.first()?;
         let trace = &self.job.traces[first];
-        let reason = trace.told_cycle().unwrap_or_else(|| format!("never finishes: {}", self.waiting(first)));
+        let reason = trace.describe_cycle().unwrap_or_else(|| format!("never finishes: {}", self.waiting(first)));
         let count = unfinished.len();
         let rest = if count > 1 { format!(" ({count} NPUs in all are unfinished)") } else { String::new() };
         Some(format!("NPU {first} {reason}{rest}"))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Takes each packet through the part of the network in which its source is, by the routing of that part; to another part there is no path, nor to
 /// what cannot be reached any more.
 #[derive(Debug)]
-pub struct Apart {
+pub struct PerPlaneRouting {
     /// Those of equal parts are the same.
     routings: Vec<Arc<dyn Routing>>,
     routers: Box<[InPart]>,
@@ -31,7 +31,7 @@ struct Place {
     live: u32,
 }
 
-impl Apart {
+impl PerPlaneRouting {
     /// Prepares the paths of a network by a routing for each of its parts, which `compile` makes. Where something is down and a part's routing
     /// cannot be made for all of its terminals, it is made for those that reach each other.
     ///
@@ -59,7 +59,7 @@ impl Apart {
                 }
                 Err(error) if whole.damage().is_none() => return Err(error),
                 Err(_) => {
-                    for (inside, left) in parts.by_what_is_up(network, part) {
+                    for (inside, left) in parts.connected_components(network, part) {
                         for (number, terminal) in (0..).map(TerminalId).zip(inside) {
                             let place = &mut terminals[terminal.index()];
                             (place.routing, place.number) = (routings.len() as u32, number);
@@ -95,7 +95,7 @@ impl Apart {
     }
 }
 
-impl Routing for Apart {
+impl Routing for PerPlaneRouting {
     fn virtual_channels_required(&self) -> u32 {
         self.routings.iter().map(|routing| routing.virtual_channels_required()).max().unwrap_or(1)
     }
@@ -176,8 +176,8 @@ impl Routing for Apart {
         own as u64 + self.sum(|routing| routing.table_bytes())
     }
 
-    fn making_bytes(&self) -> u64 {
-        self.table_bytes().max(self.sum(|routing| routing.making_bytes()))
+    fn build_peak_bytes(&self) -> u64 {
+        self.table_bytes().max(self.sum(|routing| routing.build_peak_bytes()))
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
@@ -218,17 +218,17 @@ mod tests {
                 Arc::<dyn Routing>::from(routing.unwrap_or_else(|error| panic!("{of} {algorithm}: {error}")))
             };
             let alone = compile(&base);
-            let apart = Apart::new::<RoutingError>(&by_ports, |part| Ok(compile(part))).unwrap();
-            assert_eq!(apart.routings.len(), 2);
-            assert!(Arc::ptr_eq(&apart.routings[0], &apart.routings[1]), "equal planes have one routing");
-            let channels = [VirtualChannels { begin: 0, end: apart.virtual_channels_required() as u16 }];
-            let [one, two] = [deadlock::check(&base, &*alone, &channels), deadlock::check(&by_ports, &apart, &channels)];
+            let routing = PerPlaneRouting::new::<RoutingError>(&by_ports, |part| Ok(compile(part))).unwrap();
+            assert_eq!(routing.routings.len(), 2);
+            assert!(Arc::ptr_eq(&routing.routings[0], &routing.routings[1]), "equal planes have one routing");
+            let channels = [VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 }];
+            let [one, two] = [deadlock::check(&base, &*alone, &channels), deadlock::check(&by_ports, &routing, &channels)];
             assert_eq!((one.verdict, one.unroutable), (Verdict::Acyclic, None), "{of}");
             assert_eq!((two.verdict, two.unroutable), (Verdict::Acyclic, None), "{of}");
             assert_eq!((2 * one.channels, 2 * one.dependencies), (two.channels, two.dependencies), "{of}");
             let ports = TerminalPorts::of(&network, &by_ports);
             for (from, to) in (0..ports.port_count()).flat_map(|from| (0..ports.port_count()).map(move |to| (from, to))) {
-                assert_eq!(apart.connects(TerminalId(from), TerminalId(to)), from % 2 == to % 2);
+                assert_eq!(routing.connects(TerminalId(from), TerminalId(to)), from % 2 == to % 2);
             }
         }
     }
