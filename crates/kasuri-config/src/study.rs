@@ -53,7 +53,7 @@ impl Study {
     /// channel may belong to other classes of the routing for one than for the other.
     pub fn promises_no_deadlock(&self) -> bool {
         let routing = &self.scenario.routing;
-        let required = routing.virtual_channels_required();
+        let required = routing.facts().virtual_channels_required;
         let ranges = self.scenario.virtual_channel_ranges();
         let is_compatible =
             |one: &VirtualChannels, other: &VirtualChannels| one == other || one.end <= other.begin || other.end <= one.begin;
@@ -61,7 +61,7 @@ impl Study {
         let has_channels = || ranges.iter().all(|range| u32::from(range.count()) >= required);
         // The promise is about whole networks.
         let is_whole = self.scenario.network.damage().is_none();
-        is_whole && routing.is_deadlock_free() && independent && has_channels() && !self.scenario.closes_escape_path()
+        is_whole && routing.facts().is_deadlock_free && independent && has_channels() && !self.scenario.closes_escape_path()
     }
 }
 
@@ -193,7 +193,7 @@ impl<'a> Preparation<'a> {
             pipeline = Pipeline::of_latency(latency);
         }
         let resend_after = keep(router::resend_after(context, &router, units), errors).flatten();
-        if routing.offers_several() {
+        if routing.facts().offers_several {
             keep(router::check_choice_of_ports(context, &router), errors);
         }
         if router.vc_per_destination {

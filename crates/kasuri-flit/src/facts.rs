@@ -68,7 +68,7 @@ pub(crate) fn routings(scenario: &Scenario) -> impl Iterator<Item = &dyn Routing
 
 /// Does lookahead decide on departure, and does it make a difference?
 pub(crate) fn decides_on_departure(scenario: &Scenario) -> bool {
-    scenario.router.decides_on_departure() && scenario.routing.observes_congestion()
+    scenario.router.decides_on_departure() && scenario.routing.facts().observes_congestion
 }
 
 /// Are the switches' outputs divided among users?
@@ -109,7 +109,7 @@ pub(crate) fn has_fast_one_flit_cycle(scenario: &Scenario, slots: u64) -> bool {
         && router.predictor == predictor::NONE
         && scenario.pipeline.bidding != Bidding::Speculative
         && !router.extends("bubble")
-        && !scenario.routing.observes_congestion();
+        && !scenario.routing.facts().observes_congestion;
     let is_plain = !divides_outputs(scenario) && scenario.endpoint.is_none() && scenario.failure.is_none();
     slots <= MOST_SLOTS
         && scenario.longest_packet() == 1

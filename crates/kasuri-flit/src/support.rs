@@ -94,7 +94,7 @@ fn serde_word(scenario: &Scenario, key: &str) -> String {
 }
 
 fn looks_at_congestion(scenario: &Scenario) -> bool {
-    scenario.routing.observes_congestion()
+    scenario.routing.facts().observes_congestion
 }
 
 fn predicts(scenario: &Scenario) -> bool {
@@ -199,7 +199,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "routings that leave the choice of the port to the router",
         key: "routing.algorithm",
-        asks: |scenario| scenario.routing.offers_several().then(|| "one that offers several ports".to_owned()),
+        asks: |scenario| scenario.routing.facts().offers_several.then(|| "one that offers several ports".to_owned()),
         layouts: FULL_ONLY,
     },
     Row {

@@ -287,8 +287,9 @@ pub(crate) fn approximations_of_parcels(scenario: &Scenario, has_drawn: bool) ->
 
 /// The entry for messages that take one path although the routing would send their packets on several.
 fn spread(scenario: &Scenario, has_drawn: bool) -> Option<String> {
-    let is_spread = has_drawn || scenario.routing.observes_congestion() || scenario.routing.offers_several();
-    is_spread.then(|| format!("{}: each message takes one path, over which all of its packets go", scenario.routing.spreading_key()))
+    let facts = scenario.routing.facts();
+    let is_spread = has_drawn || facts.observes_congestion || facts.offers_several;
+    is_spread.then(|| format!("{}: each message takes one path, over which all of its packets go", facts.spreading_key))
 }
 
 /// Flits of the longest packets, if messages have several.

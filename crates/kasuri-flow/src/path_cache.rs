@@ -29,11 +29,11 @@ impl PathCache {
         let messages = scenario.workload.as_ref()?.workload.messages();
         let network = &*scenario.network;
         let pairs = pairs(network);
-        let reads = scenario.routing.reads();
+        let reads = scenario.routing.facts().reads;
         // A hit is counted by the message.
         let predicts = scenario.router.predictor != predictor::NONE;
         // What terminals of one router share with others differs.
-        let depends = predicts || scenario.hosts.is_some() || reads.source || reads.input || scenario.routing.observes_congestion();
+        let depends = predicts || scenario.hosts.is_some() || reads.source || reads.input || scenario.routing.facts().observes_congestion;
         (!depends && pairs <= MOST_PAIRS && messages > 2 * pairs).then(|| Self {
             terminals: network.terminal_count() as usize,
             row: vec![NONE; network.router_count() as usize],

@@ -20,7 +20,7 @@ const LEAST_TERMINALS: u32 = 8192;
 /// everything is near at hand, and nothing gained.
 pub(crate) fn may_look_ahead(scenario: &Scenario) -> bool {
     let is_large = scenario.network.terminal_count() >= LEAST_TERMINALS;
-    is_large && Forecast::is_possible(scenario) && !scenario.routing.observes_congestion()
+    is_large && Forecast::is_possible(scenario) && !scenario.routing.facts().observes_congestion
 }
 
 /// A message with its path: injection, between routers, ejection.

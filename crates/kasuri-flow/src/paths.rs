@@ -305,7 +305,7 @@ pub(crate) fn folded(scenario: &Scenario) -> Option<&[u32]> {
 /// The virtual channels by which a message may enter the network: the draws are those of the flit engine.
 fn entry_range(scenario: &Scenario, walk: &Walk) -> VirtualChannels {
     let Request { source, destination, available, .. } = walk.request;
-    if !scenario.routing.restricts_entry() {
+    if !scenario.routing.facts().restricts_entry {
         return available;
     }
     let (router, input) = scenario.network.injection_port(source);

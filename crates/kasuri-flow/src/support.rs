@@ -166,7 +166,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "predictors beside a routing that leaves the choice of the port to the router",
         key: "router.predictor",
-        asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.offers_several()),
+        asks: |scenario| predictor_of(scenario).filter(|_| scenario.routing.facts().offers_several),
         flow: No(USE_FLIT),
         arbitrated: LeftOut,
         analysis: No("take another routing, or leave the predictor out"),
@@ -360,7 +360,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "routings that look at congestion, hop by hop",
         key: "routing.algorithm",
-        asks: |scenario| if_so(scenario.routing.observes_congestion()),
+        asks: |scenario| if_so(scenario.routing.facts().observes_congestion),
         flow: Yes,
         arbitrated: LeftOut,
         analysis: Yes,

@@ -9,7 +9,7 @@
 
 use crate::id::{ChannelId, Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Link, MAX_PORTS, Network, NetworkBuilder, NetworkError};
-use crate::routing::{Candidate, Choice, Hop, Reads, Routing, VirtualChannels};
+use crate::routing::{Candidate, Choice, Hop, Reads, Routing, RoutingFacts, VirtualChannels};
 
 /// How the NPUs of a dimension are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,20 +320,15 @@ impl ClusterOrder {
 }
 
 impl Routing for ClusterOrder {
-    fn virtual_channels_required(&self) -> u32 {
-        if self.divides { 2 } else { 1 }
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.divides || self.cluster.dimensions.iter().all(|dimension| dimension.wiring != Wiring::Ring || dimension.size <= 3)
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: if self.divides { 2 } else { 1 },
+            reads: Reads::DESTINATION_ROUTER,
+            is_deadlock_free: self.divides
+                || self.cluster.dimensions.iter().all(|dimension| dimension.wiring != Wiring::Ring || dimension.size <= 3),
+            observes_congestion: false,
+            ..RoutingFacts::default()
+        }
     }
 
     fn port_to(&self, router: RouterId, destination: TerminalId) -> Option<Port> {
@@ -422,7 +417,7 @@ mod tests {
             let cluster = Cluster::new(dimensions.clone()).unwrap();
             let network = Arc::new(cluster.build("cluster".to_owned()).unwrap());
             let routing = ClusterOrder::new(cluster, true);
-            assert!(routing.is_deadlock_free());
+            assert!(routing.facts().is_deadlock_free);
             let report = deadlock::check(&network, &routing, &channels);
             assert_eq!((report.verdict, report.unroutable), (deadlock::Verdict::Acyclic, None), "{dimensions:?}");
         }

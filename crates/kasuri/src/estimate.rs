@@ -236,7 +236,7 @@ const SAMPLED_PAIRS: f64 = 2e7;
 fn units_of_formulas(scenario: &Scenario) -> f64 {
     let network = &scenario.network;
     let terminals = f64::from(network.terminal_count());
-    let destinations = if scenario.routing.reads().terminal { terminals } else { terminals.min(f64::from(network.router_count())) };
+    let destinations = if scenario.routing.facts().reads.terminal { terminals } else { terminals.min(f64::from(network.router_count())) };
     let walk = f64::from(network.router_count() + network.channel_count() - 2 * network.terminal_count());
     match &scenario.workload {
         Some(_) if is_counted_by_routers(scenario) => destinations * walk,
@@ -284,9 +284,9 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
     let network = &scenario.network;
     let (channels, terminals) = (u64::from(network.channel_count()), u64::from(network.terminal_count()));
     let ports = 2 * (channels + terminals);
-    let held = network.memory_bytes() + scenario.routing.table_bytes() + PORT_BYTES * ports;
+    let held = network.memory_bytes() + scenario.routing.facts().table_bytes + PORT_BYTES * ports;
     let building = BUILDING_BYTES * channels;
-    let compiling = match scenario.routing.build_peak_bytes().saturating_sub(scenario.routing.table_bytes()) {
+    let compiling = match scenario.routing.facts().build_peak_bytes.saturating_sub(scenario.routing.facts().table_bytes) {
         // Known by formula.
         0 => 0,
         more => more + SEARCHING_BYTES * channels,

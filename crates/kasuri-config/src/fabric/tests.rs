@@ -224,7 +224,7 @@ fn service_levels_break_a_cycle() {
         let fabric = fabric(&files).unwrap();
         let routing = TableRouting::new(&fabric.network, Arc::clone(fabric.network.tables().unwrap()), AddressChoice::First);
         assert_eq!(routing.unreachable(), (0, None));
-        let classes = [VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 }];
+        let classes = [VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 }];
         check_within(&fabric.network, &routing, &classes, EscapePath::Open, u64::MAX).verdict
     };
     assert!(matches!(verdict(""), Verdict::Cycle(cycle) if cycle.len() == 3));

@@ -129,10 +129,10 @@ mod tests {
         let text = |with| (0..4).flat_map(|router| (0..4).map(move |to| row(router, to, with))).collect::<String>();
         let all = [VirtualChannels { begin: 0, end: 2 }];
         let plain = compiled(&network, &text(false)).unwrap();
-        assert_eq!((plain.virtual_channels_required(), plain.port_to(RouterId(2), TerminalId(1))), (1, Some(on)));
+        assert_eq!((plain.facts().virtual_channels_required, plain.port_to(RouterId(2), TerminalId(1))), (1, Some(on)));
         assert!(matches!(check(&network, &*plain, &all).verdict, Verdict::Cycle(cycle) if cycle.len() == 4));
         let dateline = compiled(&network, &text(true)).unwrap();
-        assert_eq!(dateline.virtual_channels_required(), 2);
+        assert_eq!(dateline.facts().virtual_channels_required, 2);
         assert_eq!(check(&network, &*dateline, &all).verdict, Verdict::Acyclic);
     }
 

@@ -306,7 +306,7 @@ impl<L: RouterState> Tile<'_, L> {
         // for its second. No packet crosses half as many routers.
         let attempt = if self.parameters.redraws_entry { now as u32 & u32::MAX >> 1 } else { 0 };
         let key = packet_key(self.routing.seed, source.0, record.serial);
-        if self.routing.function.observes_congestion() {
+        if self.routing.function.facts().observes_congestion {
             // What is weighed here for the first router is drawn there again.
             let view = SourceView { simulation: self, terminal };
             let number = if self.parameters.redraws_entry { u32::MAX - attempt } else { 0 };

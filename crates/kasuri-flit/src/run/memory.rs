@@ -55,7 +55,7 @@ impl<L: RouterState> Tile<'_, L> {
             (router_ports.min(1 << (addresses.block_shift - shift)), router_slots.min(1 << addresses.block_shift));
         let lists = 8 * (block_ports + block_slots) + routers * size_of::<RouterPlace>();
         let rings = 4 * Rings::length(slots, compiled.packets_per_buffer).unwrap_or(0);
-        let claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
+        let claims = scenario.routing.facts().observes_congestion && scenario.router.congestion == Congestion::Claimed;
         let pointers = if crate::record::allocators::build(&scenario.router.vc_allocator).is_some() { 8 } else { 0 };
         let shared = if scenario.router.buffer_policy == BufferPolicy::Private { 0 } else { 32 };
         L::bytes(parameters, addresses.first_terminal_port, addresses.ports)

@@ -455,7 +455,7 @@ impl<'n> PredictionUnit<'n> {
                 front: front(scenario) as u16,
                 blind_cycles: blind_cycles(scenario),
                 is_express,
-                routes_stay: !scenario.routing.observes_congestion(),
+                routes_stay: !scenario.routing.facts().observes_congestion,
             },
             taken: Taken {
                 outputs: Places::new(ports * router.output_speedup as usize, reach(scenario)),

@@ -1,7 +1,7 @@
 //! Routes that need not be computed again: what the routing of a small network has answered, alone or after one draw.
 //!
 //! A routing answers from a hop, the packet's state and what it asks of its [`Choice`]. Where it asks nothing, its answer is a function
-//! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::Routing::reads). Where it asks once for one of
+//! of the other two, and of those parts of the hop that it [reads](kasuri_network::routing::RoutingFacts::reads). Where it asks once for one of
 //! several alternatives, as for a way up a fat tree, it is a function of these and of the alternative that is drawn.
 
 use crate::record::packet::Packet;
@@ -132,10 +132,10 @@ pub(crate) struct RouteMemo {
 impl RouteMemo {
     /// Entries of a memo for this routing of so many routers of this network, if it serves.
     fn entries(routing: &dyn Routing, network: &Network, routers: usize, slots: u32) -> Option<usize> {
-        let reads = routing.reads();
+        let reads = routing.facts().reads;
         let places = if reads.input || reads.virtual_channel { slots } else { routers as u32 };
         let entries = (places as usize).checked_mul(network.terminal_count() as usize)?.checked_mul(1 << STATES_SHIFT)?;
-        (!reads.source && !routing.offers_several() && entries <= MAX_ENTRIES).then_some(entries)
+        (!reads.source && !routing.facts().offers_several && entries <= MAX_ENTRIES).then_some(entries)
     }
 
     /// Bytes of a memo at most.
@@ -152,7 +152,7 @@ impl RouteMemo {
         slots: u32,
         channels: &[[VirtualChannels; 2]],
     ) -> Option<Self> {
-        let reads = routing.reads();
+        let reads = routing.facts().reads;
         let by_slot = reads.input || reads.virtual_channel;
         let terminals = network.terminal_count();
         let entries = Self::entries(routing, network, routers, slots)?;

@@ -34,7 +34,7 @@ impl<'a> RouteState<'a> {
     pub(crate) fn new(scenario: &'a Scenario, share: &Share, router_ports: u32, vc_shift: u32) -> Self {
         let router_slots = router_ports << vc_shift;
         let channels_of_class = scenario.channels_of_classes();
-        let looks_at_claims = scenario.routing.observes_congestion() && scenario.router.congestion == Congestion::Claimed;
+        let looks_at_claims = scenario.routing.facts().observes_congestion && scenario.router.congestion == Congestion::Claimed;
         Self {
             function: &*scenario.routing,
             seed: scenario.streams.key(Purpose::Routing),

@@ -6,7 +6,7 @@ use kasuri_model::router::RouterParameters;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::id::{Port, TerminalId};
 use kasuri_network::registry::find;
-use kasuri_network::routing::{Candidate, Choice, Hop, ROUTINGS, Reads, Routing, VirtualChannels};
+use kasuri_network::routing::{Candidate, Choice, Hop, ROUTINGS, Reads, Routing, RoutingFacts, VirtualChannels};
 use std::sync::Arc;
 
 /// A routing that says that it looks at everything, so that nobody remembers its answers.
@@ -14,32 +14,23 @@ use std::sync::Arc;
 struct LooksAtEverything(Arc<dyn Routing>);
 
 impl Routing for LooksAtEverything {
-    fn virtual_channels_required(&self) -> u32 {
-        self.0.virtual_channels_required()
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::EVERYTHING
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.0.facts().virtual_channels_required,
+            reads: Reads::EVERYTHING,
+            observes_congestion: self.0.facts().observes_congestion,
+            offers_several: self.0.facts().offers_several,
+            restricts_entry: self.0.facts().restricts_entry,
+            ..RoutingFacts::default()
+        }
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
         self.0.initial_state(source, destination, choice)
     }
 
-    fn observes_congestion(&self) -> bool {
-        self.0.observes_congestion()
-    }
-
-    fn offers_several(&self) -> bool {
-        self.0.offers_several()
-    }
-
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
         self.0.accepts(hop, state, port)
-    }
-
-    fn restricts_entry(&self) -> bool {
-        self.0.restricts_entry()
     }
 
     fn entering(&self, hop: &Hop, state: u32, choice: &mut dyn Choice) -> VirtualChannels {

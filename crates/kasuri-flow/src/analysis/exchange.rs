@@ -24,7 +24,7 @@ pub fn is_counted_by_routers(scenario: &Scenario) -> bool {
 
 /// The workload as an all-to-all of one message a pair, if it is one and its routes do not depend on the source terminal.
 pub(super) fn exchange_of<'a>(scenario: &Scenario, closed: &'a ClosedWorkload) -> Option<Collective<'a>> {
-    let collective = closed.workload.collective().filter(|_| closed.parts.len() == 1 && !scenario.routing.reads().source)?;
+    let collective = closed.workload.collective().filter(|_| closed.parts.len() == 1 && !scenario.routing.facts().reads.source)?;
     collective.is_one_message_a_pair(closed.workload.messages()).then_some(collective)
 }
 

@@ -13,7 +13,7 @@ use kasuri_network::id::{Port, RouterId, TerminalId};
 use kasuri_network::network::{Endpoint, Network};
 use kasuri_network::predictor;
 use kasuri_network::predictor::direction::{self, CASES, Directions};
-use kasuri_network::routing::{Candidate, Choice, Hop, Reads, Routing};
+use kasuri_network::routing::{Candidate, Choice, Hop, Reads, Routing, RoutingFacts};
 use std::sync::Arc;
 
 /// Packets for which [`HitRates::as_counts`] counts.
@@ -151,25 +151,20 @@ impl Guided {
 }
 
 impl Routing for Guided {
-    fn virtual_channels_required(&self) -> u32 {
-        self.routing.virtual_channels_required()
-    }
-
-    fn reads(&self) -> Reads {
-        // Of the input port and of the terminal behind the last router it depends whether a guess is right.
-        Reads { input: true, terminal: true, ..self.routing.reads() }
+    fn facts(&self) -> RoutingFacts {
+        let inner = self.routing.facts();
+        RoutingFacts {
+            virtual_channels_required: inner.virtual_channels_required,
+            // Whether a guess is right depends on the input port and on the terminal behind the last router.
+            reads: Reads { input: true, terminal: true, ..inner.reads },
+            is_deadlock_free: inner.is_deadlock_free,
+            observes_congestion: inner.observes_congestion,
+            ..RoutingFacts::default()
+        }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
         self.routing.connects(source, destination)
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.routing.observes_congestion()
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.routing.is_deadlock_free()
     }
 
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {

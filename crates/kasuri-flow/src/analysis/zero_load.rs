@@ -56,7 +56,7 @@ fn without_prediction(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
     let mut sum = Sum::default();
     let kinds = packets(scenario);
     let mut share = 1.0f64;
-    let mut exact = is_plain(&scenario.router, &kinds) && !scenario.routing.offers_several();
+    let mut exact = is_plain(&scenario.router, &kinds) && !scenario.routing.facts().offers_several;
     for kind in kinds {
         let mut tails = Tails::new(scenario, kind.sizes);
         let mut one = Sum::default();

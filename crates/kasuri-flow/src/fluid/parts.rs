@@ -69,7 +69,7 @@ pub(crate) fn are_possible(scenario: &Scenario) -> bool {
     let (Some(closed), Some(users)) = (&scenario.workload, &scenario.users) else { return false };
     let is_alone = scenario.classes.is_empty() && closed.interfaces.is_none() && scenario.hosts.is_none() && scenario.failure.is_none();
     // Messages of a timeline have numbers in the order in which they begin.
-    let is_plain = !scenario.timeline && scenario.router.predictor == predictor::NONE && !scenario.routing.observes_congestion();
+    let is_plain = !scenario.timeline && scenario.router.predictor == predictor::NONE && !scenario.routing.facts().observes_congestion;
     is_alone && is_plain && have_own_terminals(scenario, users)
 }
 

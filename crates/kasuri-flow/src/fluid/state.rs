@@ -201,7 +201,7 @@ impl Rates {
         let mut graph = Graph::new(bandwidth(scenario, channels.clone()), channels, terminals as u32, terminals);
         // A memory that has led to one terminal only may be slower than the terminal's channel; a channel that counts for others is crossed
         // several times on the way to one.
-        if scenario.routing.observes_congestion() || memories > 0 || paths::folded(scenario).is_some() {
+        if scenario.routing.facts().observes_congestion || memories > 0 || paths::folded(scenario).is_some() {
             graph.list_all();
         }
         let cohort = Cohort::new(if begins_together { network.channel_count() as usize } else { 0 }, sharing.by_count());
@@ -212,7 +212,7 @@ impl Rates {
 impl<'a> RunningWorkload<'a> {
     fn new(scenario: &Scenario, agenda: Option<Agenda<'a>>) -> Self {
         // Who looks at the flows under way sees those that have begun before.
-        let follows = scenario.classes.is_empty() && !scenario.routing.observes_congestion();
+        let follows = scenario.classes.is_empty() && !scenario.routing.facts().observes_congestion;
         let of_users = scenario.workload.as_ref().filter(|_| scenario.users.is_some());
         let terminals = scenario.network.terminal_count() as usize;
         Self {

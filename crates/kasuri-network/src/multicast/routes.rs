@@ -19,7 +19,7 @@ const RIGHT: &str = "use mesh with dimension-order, fat-tree with nca and up_por
 /// # Errors
 /// A packet does not arrive or has several paths, or packets can wait for each other in a cycle.
 pub(super) fn behind(network: &Network, routing: &dyn Routing, ports: usize) -> Result<Behind, Refusal> {
-    let inputs = if routing.reads().input { ports } else { 1 };
+    let inputs = if routing.facts().reads.input { ports } else { 1 };
     let mut found = Found {
         network,
         behind: Behind::empty(network, ports, inputs),

@@ -1,8 +1,10 @@
 //! The network as every engine sees it: routers, terminals and channels in flat columns.
 //!
-//! A topology builds a [`Network`] and is then gone. What a routing has to know of the structure (coordinates, levels, group
-//! numbers) stands in [`Labels`]. Channels are numbered: the injection channel of terminal `t` is channel `t`, its ejection
-//! channel is `terminals + t`, the channels between routers follow in the order in which they were added.
+//! Knows no topology and no routing: a topology builds a [`Network`] and is then gone; a routing reads the structure (coordinates,
+//! levels, group numbers) from [`Labels`], and forwarding tables from [`tables`].
+//!
+//! Channels are numbered: the injection channel of terminal `t` is channel `t`, its ejection channel is `terminals + t`, the channels
+//! between routers follow in the order in which they were added.
 
 pub mod connectivity;
 mod damage;

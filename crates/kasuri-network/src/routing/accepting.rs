@@ -1,8 +1,8 @@
 //! The paths of packets in routers that predict: those of the routing, and those that it would accept in their place.
 
 use super::choice::Choice;
-use super::contract::Routing;
-use super::hop::{Candidate, Hop, Reads, VirtualChannels};
+use super::contract::{Routing, RoutingFacts};
+use super::hop::{Candidate, Hop, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use crate::network::Network;
 use std::sync::Arc;
@@ -25,36 +25,17 @@ impl Accepting {
 }
 
 impl Routing for Accepting {
-    fn searches_paths(&self) -> bool {
-        self.routing.searches_paths()
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.routing.virtual_channels_required()
-    }
-
-    fn reads(&self) -> Reads {
-        self.routing.reads()
+    fn facts(&self) -> RoutingFacts {
+        let inner = self.routing.facts();
+        RoutingFacts { spreading_key: "routing.algorithm", restricts_entry: false, redraws_entry: false, ..inner }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
         self.routing.connects(source, destination)
     }
 
-    fn is_deadlock_free(&self) -> bool {
-        self.routing.is_deadlock_free()
-    }
-
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
         self.routing.initial_state(source, destination, choice)
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.routing.observes_congestion()
-    }
-
-    fn offers_several(&self) -> bool {
-        self.routing.offers_several()
     }
 
     fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {

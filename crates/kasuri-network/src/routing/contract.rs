@@ -31,29 +31,60 @@ pub trait RoutingAlgorithm: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// A routing for one network.
-pub trait Routing: Send + Sync + std::fmt::Debug {
+/// The facts of a routing: they hold for all packets, and never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutingFacts {
     /// The number of virtual channels that a traffic class must have to be free of deadlock. With fewer the routing still
     /// finds its path, but keeps its promise no more.
-    fn virtual_channels_required(&self) -> u32 {
-        1
-    }
-
-    /// What of a hop `route` looks at. Analyses that walk all routes merge the hops that differ in nothing else.
-    fn reads(&self) -> Reads {
-        Reads::EVERYTHING
-    }
-
+    pub virtual_channels_required: u32,
+    /// What of a hop [`Routing::route`] looks at. Analyses that walk all routes merge the hops that differ in nothing else.
+    pub reads: Reads,
     /// Does the routing promise that no set of packets can wait for each other in a cycle, given the virtual channels that it
     /// requires? The family's tests hold it to its promise, which covers the ports that it accepts.
-    fn is_deadlock_free(&self) -> bool {
-        true
-    }
-
+    pub is_deadlock_free: bool,
     /// Are its paths found by a search over the channels that the network has? Then they lead round what is down. Those of other routings
-    /// follow from numbers, coordinates or digits; [`check_survival`] looks at them all.
-    fn searches_paths(&self) -> bool {
-        false
+    /// follow from numbers, coordinates or digits; `check_survival` looks at them all.
+    pub searches_paths: bool,
+    /// May [`Routing::route`] ask [`Choice::least`]? Engines that would show such a routing a later moment ask this first.
+    pub observes_congestion: bool,
+    /// The key that makes packets of one message take different paths, for a routing that spreads them.
+    pub spreading_key: &'static str,
+    /// May [`Routing::route`] offer several output ports at a hop, of which the router takes the one that it gets?
+    pub offers_several: bool,
+    /// Does [`Routing::entering`] ever say another range than that of the packet's class?
+    pub restricts_entry: bool,
+    /// Is [`Routing::entering`] asked again, with other draws, in each cycle in which the packet has found no virtual channel?
+    pub redraws_entry: bool,
+    /// Bytes of the tables that it keeps, where they grow faster than the network.
+    pub table_bytes: u64,
+    /// Bytes that these tables took at most while they were made, at least [`Self::table_bytes`].
+    pub build_peak_bytes: u64,
+}
+
+impl Default for RoutingFacts {
+    /// A routing with one virtual channel and no tables, free of deadlock, that may look at everything.
+    fn default() -> Self {
+        Self {
+            virtual_channels_required: 1,
+            reads: Reads::EVERYTHING,
+            is_deadlock_free: true,
+            searches_paths: false,
+            observes_congestion: true,
+            spreading_key: "routing.algorithm",
+            offers_several: false,
+            restricts_entry: false,
+            redraws_entry: false,
+            table_bytes: 0,
+            build_peak_bytes: 0,
+        }
+    }
+}
+
+/// A routing for one network.
+pub trait Routing: Send + Sync + std::fmt::Debug {
+    /// What holds for all packets. Callers that ask for each packet keep the answer.
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts::default()
     }
 
     /// May packets go from this terminal to that one? A routing that keeps users apart knows no path between them.
@@ -64,21 +95,6 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// The packet's routing state when it is created. 0 unless the routing decides something at the source.
     fn initial_state(&self, _source: TerminalId, _destination: TerminalId, _choice: &mut dyn Choice) -> u32 {
         0
-    }
-
-    /// May [`Routing::route`] ask [`Choice::least`]? Engines that would show such a routing a later moment ask this first.
-    fn observes_congestion(&self) -> bool {
-        true
-    }
-
-    /// The key that makes packets of one message take different paths, for a routing that spreads them.
-    fn spreading_key(&self) -> &'static str {
-        "routing.algorithm"
-    }
-
-    /// May [`Routing::route`] offer several output ports at a hop, of which the router takes the one that it gets?
-    fn offers_several(&self) -> bool {
-        false
     }
 
     /// Of a routing that offers several ports: virtual channels one of which it offers at every hop, and which a packet that has taken one
@@ -94,16 +110,6 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Does [`Routing::entering`] ever say another range than that of the packet's class?
-    fn restricts_entry(&self) -> bool {
-        false
-    }
-
-    /// Is [`Routing::entering`] asked again, with other draws, in each cycle in which the packet has found no virtual channel?
-    fn redraws_entry(&self) -> bool {
-        false
-    }
-
     /// The virtual channels by which a packet may enter the network: `hop` is at its first router.
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
         hop.available
@@ -114,16 +120,6 @@ pub trait Routing: Send + Sync + std::fmt::Debug {
     /// leaves the state as it is. `None` at one place is `None` at all. Who follows millions of messages asks this first.
     fn port_to(&self, _router: RouterId, _destination: TerminalId) -> Option<Port> {
         None
-    }
-
-    /// Bytes of the tables that it keeps, where they grow faster than the network.
-    fn table_bytes(&self) -> u64 {
-        0
-    }
-
-    /// Bytes that these tables took at most while they were made.
-    fn build_peak_bytes(&self) -> u64 {
-        self.table_bytes()
     }
 
     /// Adds to `candidates` (empty on entry) what the packet may take next. At the destination's router this is the

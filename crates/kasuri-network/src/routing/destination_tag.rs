@@ -1,7 +1,7 @@
 //! Destination-tag routing on multistage networks.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use super::tag_table::TagTable;
 use crate::id::{Port, RouterId, TerminalId};
@@ -54,12 +54,8 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts { reads: Reads::DESTINATION_ROUTER, observes_congestion: false, ..RoutingFacts::default() }
     }
 
     fn port_to(&self, router: RouterId, destination: TerminalId) -> Option<Port> {

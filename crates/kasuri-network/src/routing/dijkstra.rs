@@ -1,7 +1,7 @@
 //! The one shortest path that Dijkstra's algorithm finds first.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use super::shortest::no_path;
 use super::table::{BlockTable, BlockTableBuilder, Destinations, Edge, edges};
@@ -94,28 +94,16 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.ports.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.ports.build_peak_bytes()
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        false
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            reads: Reads::DESTINATION_ROUTER,
+            is_deadlock_free: false,
+            searches_paths: true,
+            observes_congestion: false,
+            table_bytes: self.ports.bytes(),
+            build_peak_bytes: self.ports.build_peak_bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
@@ -185,7 +173,7 @@ mod tests {
         }
         let network = Arc::new(builder.finish().unwrap());
         let routing = Dijkstra {}.compile(&network).unwrap();
-        assert!(routing.table_bytes() < 1_000_000, "{} bytes", routing.table_bytes());
+        assert!(routing.facts().table_bytes < 1_000_000, "{} bytes", routing.facts().table_bytes);
         for (from, to, port) in [(0, 1499, 0), (1499, 0, 1), (700, 701, 0), (700, 699, 1), (256, 255, 1), (255, 256, 0)] {
             let (router, input) = network.injection_port(TerminalId(from));
             let available = VirtualChannels { begin: 0, end: 1 };

@@ -1,7 +1,7 @@
 //! Dimension-order routing on grids and tori, with dateline classes on the rings.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::grid::{Grid, Order, coordinates, half};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId};
@@ -142,12 +142,8 @@ struct OnGrid {
 }
 
 impl Routing for OnGrid {
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts { reads: Reads::DESTINATION_ROUTER, observes_congestion: false, ..RoutingFacts::default() }
     }
 
     fn route(&self, hop: &Hop, _state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
@@ -200,29 +196,20 @@ impl Ring {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        if self.dateline { 2 } else { self.parts }
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { terminal: self.isolation == Isolation::Destination, ..Reads::DESTINATION_ROUTER }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        // The paths to one destination close no ring: who is half-way round goes to either side.
-        !self.wrap || self.dateline && !self.share_middle || self.isolation == Isolation::Destination
-    }
-
-    fn restricts_entry(&self) -> bool {
-        !self.wrap && self.parts > 1
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: if self.dateline { 2 } else { self.parts },
+            reads: Reads { terminal: self.isolation == Isolation::Destination, ..Reads::DESTINATION_ROUTER },
+            // The paths to one destination close no ring: who is half-way round goes to either side.
+            is_deadlock_free: !self.wrap || self.dateline && !self.share_middle || self.isolation == Isolation::Destination,
+            observes_congestion: false,
+            restricts_entry: !self.wrap && self.parts > 1,
+            ..RoutingFacts::default()
+        }
     }
 
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {
         if self.wrap { hop.available } else { self.part(hop, 0) }
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

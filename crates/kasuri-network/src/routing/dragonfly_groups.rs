@@ -1,7 +1,7 @@
 //! By groups on dragonflies of any number of groups and links between them.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
@@ -129,16 +129,17 @@ impl Compiled {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        self.classes().into()
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
+    fn facts(&self) -> RoutingFacts {
+        let ports: usize = self.paths.towards.iter().map(Vec::len).sum();
+        let table_bytes = (self.paths.towards.len() * size_of::<Vec<Port>>() + ports * size_of::<Port>()) as u64;
+        RoutingFacts {
+            virtual_channels_required: self.classes().into(),
+            reads: Reads::DESTINATION_ROUTER,
+            observes_congestion: false,
+            table_bytes,
+            build_peak_bytes: table_bytes,
+            ..RoutingFacts::default()
+        }
     }
 
     fn initial_state(&self, _source: TerminalId, _destination: TerminalId, choice: &mut dyn Choice) -> u32 {
@@ -146,11 +147,6 @@ impl Routing for Compiled {
             Through::Direct => 0,
             Through::Group => (choice.uniform(self.paths.groups) + 1) << TAKEN_BITS,
         }
-    }
-
-    fn table_bytes(&self) -> u64 {
-        let ports: usize = self.paths.towards.iter().map(Vec::len).sum();
-        (self.paths.towards.len() * size_of::<Vec<Port>>() + ports * size_of::<Port>()) as u64
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

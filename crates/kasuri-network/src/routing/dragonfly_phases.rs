@@ -1,7 +1,7 @@
 //! Dragonflies with a virtual channel for each phase of the path.
 
 use super::choice::{Choice, CongestionView};
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -103,29 +103,17 @@ impl RouteState {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        if self.adaptive { 3 } else { 2 }
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    /// The path out crosses local, global and local channels in the same virtual channel, which closes cycles over two groups.
-    fn is_deadlock_free(&self) -> bool {
-        !self.adaptive
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.adaptive
-    }
-
-    fn restricts_entry(&self) -> bool {
-        true
-    }
-
-    fn redraws_entry(&self) -> bool {
-        self.redraw_entry
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: if self.adaptive { 3 } else { 2 },
+            reads: Reads::DESTINATION_ROUTER,
+            // The path out crosses local, global and local channels in the same virtual channel, which closes cycles over two groups.
+            is_deadlock_free: !self.adaptive,
+            observes_congestion: self.adaptive,
+            restricts_entry: true,
+            redraws_entry: self.redraw_entry,
+            ..RoutingFacts::default()
+        }
     }
 
     fn entering(&self, hop: &Hop, _state: u32, choice: &mut dyn Choice) -> VirtualChannels {

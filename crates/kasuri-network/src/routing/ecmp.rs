@@ -1,7 +1,7 @@
 //! Equal-cost multipath: each router divides the traffic to a destination among all its links on a path of least cost.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::metric::{Metric, PathCosts};
 use super::shortest::{Classes, HopClasses, Progress, no_path};
@@ -369,38 +369,22 @@ const FLOW_SHIFT: u32 = Progress::BITS;
 const TURNS: u32 = 65_520;
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.table.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.table.set.build_peak_bytes() + self.table.bytes() - self.table.set.bytes()
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.classes.count
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn spreading_key(&self) -> &'static str {
-        if self.policy == EcmpPolicy::FlowHash { "routing.flows" } else { "routing.policy" }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.is_safe
-    }
-
-    fn reads(&self) -> Reads {
-        let hashes = self.policy == EcmpPolicy::FlowHash;
-        let turns = self.policy == EcmpPolicy::RoundRobin;
-        Reads { source: hashes || turns && self.begins_apart, terminal: hashes, ..Reads::DESTINATION_ROUTER }
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.classes.count,
+            reads: {
+                let hashes = self.policy == EcmpPolicy::FlowHash;
+                let turns = self.policy == EcmpPolicy::RoundRobin;
+                Reads { source: hashes || turns && self.begins_apart, terminal: hashes, ..Reads::DESTINATION_ROUTER }
+            },
+            is_deadlock_free: self.is_safe,
+            searches_paths: true,
+            observes_congestion: false,
+            spreading_key: if self.policy == EcmpPolicy::FlowHash { "routing.flows" } else { "routing.policy" },
+            table_bytes: self.table.bytes(),
+            build_peak_bytes: self.table.set.build_peak_bytes() + self.table.bytes() - self.table.set.bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     fn initial_state(&self, source: TerminalId, _destination: TerminalId, choice: &mut dyn Choice) -> u32 {

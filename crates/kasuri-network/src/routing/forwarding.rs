@@ -1,7 +1,7 @@
 //! The routing that follows forwarding tables.
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -103,21 +103,20 @@ impl TableRouting {
 }
 
 impl Routing for TableRouting {
-    fn virtual_channels_required(&self) -> u32 {
-        self.classes.as_ref().map_or(1, |(_, count)| u32::from(*count))
-    }
-
-    fn reads(&self) -> Reads {
-        let pairs = self.tables.has_levels() || self.choice == AddressChoice::Hash;
-        Reads { source: pairs, input: self.tables.lanes().is_some(), virtual_channel: false, terminal: true }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        false
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        let table_bytes = self.tables.bytes() + 8 * self.arriving.len() as u64;
+        RoutingFacts {
+            virtual_channels_required: self.classes.as_ref().map_or(1, |(_, count)| u32::from(*count)),
+            reads: {
+                let pairs = self.tables.has_levels() || self.choice == AddressChoice::Hash;
+                Reads { source: pairs, input: self.tables.lanes().is_some(), virtual_channel: false, terminal: true }
+            },
+            is_deadlock_free: false,
+            observes_congestion: false,
+            table_bytes,
+            build_peak_bytes: table_bytes,
+            ..RoutingFacts::default()
+        }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
@@ -142,10 +141,6 @@ impl Routing for TableRouting {
         let addresses = self.tables.addresses(destination);
         let is_plain = self.classes.is_none() && self.tables.address_count() as usize == self.homes.len();
         is_plain.then(|| self.tables.port(router, addresses.start)).flatten()
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.tables.bytes() + 8 * self.arriving.len() as u64
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

@@ -1,7 +1,7 @@
 //! Rows before columns on a HammingMesh.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -83,16 +83,13 @@ impl Compiled {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        CLASSES.into()
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: CLASSES.into(),
+            reads: Reads::DESTINATION_ROUTER,
+            observes_congestion: false,
+            ..RoutingFacts::default()
+        }
     }
 
     /// The state is the number of switches crossed. With fewer virtual channels than classes the last ones share.

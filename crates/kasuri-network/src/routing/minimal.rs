@@ -1,8 +1,8 @@
 //! Shortest paths by table, on any network.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
-use super::hop::{Candidate, Hop, Reads};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
+use super::hop::{Candidate, Hop};
 use super::minimal_adaptive::OfferedPorts;
 use super::shortest::{HopClasses, Progress, Shortest, no_path, places_at_router};
 use super::table::{Destinations, edges};
@@ -107,36 +107,18 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.shortest.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.shortest.build_peak_bytes()
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.classes.count
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        self.tie.reads()
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.is_safe
-    }
-
-    fn offers_several(&self) -> bool {
-        self.ports_up.as_ref().is_some_and(|up| up.offered == OfferedPorts::All)
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.classes.count,
+            reads: self.tie.reads(),
+            is_deadlock_free: self.is_safe,
+            searches_paths: true,
+            observes_congestion: false,
+            offers_several: self.ports_up.as_ref().is_some_and(|up| up.offered == OfferedPorts::All),
+            table_bytes: self.shortest.bytes(),
+            build_peak_bytes: self.shortest.build_peak_bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     /// The state is the progress in the classes.

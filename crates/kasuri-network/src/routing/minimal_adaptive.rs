@@ -1,7 +1,7 @@
 //! Minimal adaptive routing with an escape path, on any network.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::dimension_order::DimensionOrder;
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::metric::Metric;
@@ -66,10 +66,10 @@ impl Member for MinimalAdaptive {
 impl RoutingAlgorithm for MinimalAdaptive {
     fn compile(&self, network: &Arc<Network>) -> Result<Box<dyn Routing>, RoutingError> {
         let escape = self.escape_of(network).compile(network)?;
-        let adaptive_channels = self.adaptive_channels.unwrap_or([escape.virtual_channels_required() as u16, u16::MAX]);
+        let least = escape.facts().virtual_channels_required;
+        let adaptive_channels = self.adaptive_channels.unwrap_or([least as u16, u16::MAX]);
         let [first, end] = adaptive_channels;
-        if u32::from(first) < escape.virtual_channels_required() || first >= end {
-            let least = escape.virtual_channels_required();
+        if u32::from(first) < least || first >= end {
             let problem =
                 format!("is [{first}, {end}]; give [first, one past the last], from {least} on: those below are the escape path's");
             return Err(RoutingError::Parameter { key: "adaptive_channels".to_owned(), problem });
@@ -127,40 +127,23 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        self.escape.searches_paths()
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.shortest.bytes() + self.escape.table_bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.escape.build_peak_bytes().max(self.escape.table_bytes() + self.shortest.build_peak_bytes())
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.escape.virtual_channels_required()
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { input: true, virtual_channel: true, ..self.escape.reads() }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.escape.is_deadlock_free()
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn offers_several(&self) -> bool {
-        true
+    fn facts(&self) -> RoutingFacts {
+        let escape = self.escape.facts();
+        RoutingFacts {
+            reads: Reads { input: true, virtual_channel: true, ..escape.reads },
+            observes_congestion: false,
+            spreading_key: "routing.algorithm",
+            offers_several: true,
+            restricts_entry: false,
+            redraws_entry: false,
+            table_bytes: self.shortest.bytes() + escape.table_bytes,
+            build_peak_bytes: escape.build_peak_bytes.max(escape.table_bytes + self.shortest.build_peak_bytes()),
+            ..escape
+        }
     }
 
     fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {
-        let lower = self.escape.virtual_channels_required().min(u32::from(available.count())) as u16;
+        let lower = self.escape.facts().virtual_channels_required.min(u32::from(available.count())) as u16;
         Some(VirtualChannels { end: available.begin + lower, ..available })
     }
 

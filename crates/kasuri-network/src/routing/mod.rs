@@ -55,7 +55,7 @@ pub mod walk;
 
 pub use branches::{Branches, every_hop, every_initial_state};
 pub use choice::{Choice, CongestionView, MeasuredChoice};
-pub use contract::{Routing, RoutingAlgorithm, RoutingError};
+pub use contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 pub use hashed::{HashedChoice, NoView, SourceChoice, packet_key};
 pub use hop::{Candidate, Hop, Reads, VirtualChannels};
 pub use survival::check_survival;

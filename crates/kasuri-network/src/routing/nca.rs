@@ -1,7 +1,7 @@
 //! Up to a nearest common ancestor and down again, on fat trees.
 
 use super::choice::{Choice, CongestionView};
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::divisor::Divisor;
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::nca_levels::LevelPaths;
@@ -83,19 +83,16 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn spreading_key(&self) -> &'static str {
-        "routing.up_port"
-    }
-
-    fn observes_congestion(&self) -> bool {
-        matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo)
-    }
-
-    fn reads(&self) -> Reads {
-        Reads {
-            input: matches!(self.up_port, UpPort::Straight | UpPort::SModK),
-            terminal: self.up_port == UpPort::DModK,
-            ..Reads::DESTINATION_ROUTER
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            reads: Reads {
+                input: matches!(self.up_port, UpPort::Straight | UpPort::SModK),
+                terminal: self.up_port == UpPort::DModK,
+                ..Reads::DESTINATION_ROUTER
+            },
+            observes_congestion: matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo),
+            spreading_key: "routing.up_port",
+            ..RoutingFacts::default()
         }
     }
 

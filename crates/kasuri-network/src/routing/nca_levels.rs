@@ -1,7 +1,7 @@
 //! Up to a nearest common ancestor and down again on trees whose levels have their own arities and parallel links.
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::up_port::UpPort;
 use crate::id::{Port, RouterId, TerminalId};
@@ -80,20 +80,17 @@ impl LevelPaths {
 }
 
 impl Routing for LevelPaths {
-    fn spreading_key(&self) -> &'static str {
-        "routing.up_port"
-    }
-
-    fn observes_congestion(&self) -> bool {
-        matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo)
-    }
-
-    fn reads(&self) -> Reads {
-        Reads {
-            source: self.up_port == UpPort::SModK,
-            input: self.up_port == UpPort::Straight,
-            // The digits below a router follow from the terminal.
-            ..Reads { terminal: true, ..Reads::DESTINATION_ROUTER }
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            reads: Reads {
+                source: self.up_port == UpPort::SModK,
+                input: self.up_port == UpPort::Straight,
+                // The digits below a router follow from the terminal.
+                ..Reads { terminal: true, ..Reads::DESTINATION_ROUTER }
+            },
+            observes_congestion: matches!(self.up_port, UpPort::Adaptive | UpPort::BetterOfTwo),
+            spreading_key: "routing.up_port",
+            ..RoutingFacts::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! One dimension order or the other, each in its half of the virtual channels.
 
 use super::choice::{Choice, CongestionView};
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::grid::{Grid, Order, half};
 use super::hop::{Candidate, Hop, Reads};
 use crate::network::Network;
@@ -66,20 +66,14 @@ const LOWEST_FIRST: u32 = 1;
 const HIGHEST_FIRST: u32 = 2;
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        2
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { virtual_channel: self.share_middle, ..Reads::DESTINATION_ROUTER }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        !self.share_middle
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.choose == Choose::Adaptive
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: 2,
+            reads: Reads { virtual_channel: self.share_middle, ..Reads::DESTINATION_ROUTER },
+            is_deadlock_free: !self.share_middle,
+            observes_congestion: self.choose == Choose::Adaptive,
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

@@ -1,7 +1,7 @@
 //! One virtual channel per destination (`router.vc_per_destination`), over any routing.
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, TerminalId};
 use std::sync::Arc;
@@ -25,24 +25,24 @@ impl PerDestination {
 }
 
 impl Routing for PerDestination {
-    fn reads(&self) -> Reads {
-        Reads { terminal: true, ..self.routing.reads() }
+    fn facts(&self) -> RoutingFacts {
+        let inner = self.routing.facts();
+        RoutingFacts {
+            reads: Reads { terminal: true, ..inner.reads },
+            is_deadlock_free: false,
+            observes_congestion: inner.observes_congestion,
+            table_bytes: inner.table_bytes,
+            build_peak_bytes: inner.build_peak_bytes,
+            ..RoutingFacts::default()
+        }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
         self.routing.connects(source, destination)
     }
 
-    fn is_deadlock_free(&self) -> bool {
-        false
-    }
-
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
         self.routing.initial_state(source, destination, choice)
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.routing.observes_congestion()
     }
 
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {

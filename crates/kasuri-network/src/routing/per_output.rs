@@ -3,7 +3,7 @@
 
 use super::branches::Branches;
 use super::choice::{Choice, CongestionView};
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
@@ -26,12 +26,15 @@ pub struct PerOutput {
     network: Arc<Network>,
     routing: Arc<dyn Routing>,
     each: u16,
+    /// A fact of the routing underneath that each packet asks for.
+    observes_congestion: bool,
 }
 
 impl PerOutput {
     /// Takes the paths of a routing that knows this many virtual channels of each channel.
     pub fn over(network: Arc<Network>, routing: Arc<dyn Routing>, each: u16) -> Self {
-        Self { network, routing, each: each.max(1) }
+        let observes_congestion = routing.facts().observes_congestion;
+        Self { network, routing, each: each.max(1), observes_congestion }
     }
 
     /// The virtual channels that a network needs: `each` for each output of its widest router.
@@ -50,7 +53,7 @@ impl PerOutput {
     /// virtual channels.
     fn output(&self, hop: &Hop, mut state: u32, choice: &mut dyn Choice, port: Port, channels: VirtualChannels) -> Port {
         let mut candidates = Vec::with_capacity(1);
-        if self.routing.observes_congestion() {
+        if self.observes_congestion {
             choice.draw_ahead();
             let mut before = Before { queues: self, choice, port, channels };
             self.routing.route(hop, &mut state, &mut before, &mut candidates);
@@ -63,7 +66,7 @@ impl PerOutput {
     /// What was chosen one router before: of the paths that there are, the one by the output of the queue.
     fn chosen_before(&self, hop: &Hop, state: u32, output: Port, choice: &mut dyn Choice) -> Option<(Candidate, u32)> {
         let mut taken: Option<(Candidate, u32)> = None;
-        if self.routing.observes_congestion() {
+        if self.observes_congestion {
             // Drawn as before, by whatever congestion led there.
             let mut again = Again { choice, trail: Vec::new(), position: 0 };
             let mut candidates = Vec::with_capacity(1);
@@ -172,28 +175,25 @@ impl Choice for Again<'_> {
 }
 
 impl Routing for PerOutput {
-    fn virtual_channels_required(&self) -> u32 {
-        self.routing.virtual_channels_required()
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { virtual_channel: true, terminal: true, ..self.routing.reads() }
+    fn facts(&self) -> RoutingFacts {
+        let inner = self.routing.facts();
+        RoutingFacts {
+            virtual_channels_required: inner.virtual_channels_required,
+            reads: Reads { virtual_channel: true, terminal: true, ..inner.reads },
+            is_deadlock_free: inner.is_deadlock_free,
+            observes_congestion: inner.observes_congestion,
+            table_bytes: inner.table_bytes,
+            build_peak_bytes: inner.build_peak_bytes,
+            ..RoutingFacts::default()
+        }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
         self.routing.connects(source, destination)
     }
 
-    fn is_deadlock_free(&self) -> bool {
-        self.routing.is_deadlock_free()
-    }
-
     fn initial_state(&self, source: TerminalId, destination: TerminalId, choice: &mut dyn Choice) -> u32 {
         self.routing.initial_state(source, destination, choice)
-    }
-
-    fn observes_congestion(&self) -> bool {
-        self.routing.observes_congestion()
     }
 
     fn entering(&self, hop: &Hop, state: u32, choice: &mut dyn Choice) -> VirtualChannels {

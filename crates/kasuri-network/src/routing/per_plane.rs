@@ -1,7 +1,7 @@
 //! Routes in a network whose parts no channel joins: planes, each with a routing of its own.
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// what cannot be reached any more.
 #[derive(Debug)]
 pub struct PerPlaneRouting {
+    facts: RoutingFacts,
     /// Those of equal parts are the same.
     routings: Vec<Arc<dyn Routing>>,
     routers: Box<[InPart]>,
@@ -69,7 +70,9 @@ impl PerPlaneRouting {
                 }
             }
         }
-        Ok(Self { routings, routers: parts.routers.into(), terminals: terminals.into() })
+        let own = parts.routers.len() * size_of::<InPart>() + terminals.len() * size_of::<Place>();
+        let facts = facts_of(&routings, own as u64);
+        Ok(Self { facts, routings, routers: parts.routers.into(), terminals: terminals.into() })
     }
 
     /// The routing of a terminal's part, and the terminals as they are numbered there.
@@ -83,39 +86,38 @@ impl PerPlaneRouting {
         let (routing, source, destination) = self.of_part(hop.source, hop.destination);
         (routing, Hop { router: RouterId(self.routers[hop.router.index()].number), source, destination, ..*hop })
     }
+}
 
-    fn any(&self, holds: impl Fn(&dyn Routing) -> bool) -> bool {
-        self.routings.iter().any(|routing| holds(&**routing))
-    }
-
-    /// The sum over routings that are not the same.
-    fn sum(&self, bytes: impl Fn(&dyn Routing) -> u64) -> u64 {
-        let is_first = |&place: &usize| !self.routings[..place].iter().any(|known| Arc::ptr_eq(known, &self.routings[place]));
-        (0..self.routings.len()).filter(is_first).map(|place| bytes(&*self.routings[place])).sum()
+/// The facts of routings together, each of equal parts once; `own` are the bytes of the columns beside them.
+fn facts_of(routings: &[Arc<dyn Routing>], own: u64) -> RoutingFacts {
+    let all: Vec<RoutingFacts> = routings.iter().map(|routing| routing.facts()).collect();
+    let any = |holds: fn(&RoutingFacts) -> bool| all.iter().any(holds);
+    let is_first = |&place: &usize| !routings[..place].iter().any(|known| Arc::ptr_eq(known, &routings[place]));
+    let sum = |bytes: fn(&RoutingFacts) -> u64| (0..all.len()).filter(is_first).map(|place| bytes(&all[place])).sum::<u64>();
+    let table_bytes = own + sum(|facts| facts.table_bytes);
+    RoutingFacts {
+        virtual_channels_required: all.iter().map(|facts| facts.virtual_channels_required).max().unwrap_or(1),
+        reads: Reads {
+            source: any(|facts| facts.reads.source),
+            input: any(|facts| facts.reads.input),
+            virtual_channel: any(|facts| facts.reads.virtual_channel),
+            terminal: any(|facts| facts.reads.terminal),
+        },
+        is_deadlock_free: all.iter().all(|facts| facts.is_deadlock_free),
+        searches_paths: all.iter().all(|facts| facts.searches_paths),
+        observes_congestion: any(|facts| facts.observes_congestion),
+        offers_several: any(|facts| facts.offers_several),
+        restricts_entry: any(|facts| facts.restricts_entry),
+        redraws_entry: any(|facts| facts.redraws_entry),
+        table_bytes,
+        build_peak_bytes: table_bytes.max(sum(|facts| facts.build_peak_bytes)),
+        ..RoutingFacts::default()
     }
 }
 
 impl Routing for PerPlaneRouting {
-    fn virtual_channels_required(&self) -> u32 {
-        self.routings.iter().map(|routing| routing.virtual_channels_required()).max().unwrap_or(1)
-    }
-
-    fn reads(&self) -> Reads {
-        let any = |reads: fn(Reads) -> bool| self.any(|routing| reads(routing.reads()));
-        Reads {
-            source: any(|reads| reads.source),
-            input: any(|reads| reads.input),
-            virtual_channel: any(|reads| reads.virtual_channel),
-            terminal: any(|reads| reads.terminal),
-        }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        !self.any(|routing| !routing.is_deadlock_free())
-    }
-
-    fn searches_paths(&self) -> bool {
-        !self.any(|routing| !routing.searches_paths())
+    fn facts(&self) -> RoutingFacts {
+        self.facts
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
@@ -132,14 +134,6 @@ impl Routing for PerPlaneRouting {
         routing.initial_state(source, destination, choice)
     }
 
-    fn observes_congestion(&self) -> bool {
-        self.any(|routing| routing.observes_congestion())
-    }
-
-    fn offers_several(&self) -> bool {
-        self.any(|routing| routing.offers_several())
-    }
-
     fn escape_channels(&self, available: VirtualChannels) -> Option<VirtualChannels> {
         // One algorithm has made them all.
         self.routings.first()?.escape_channels(available)
@@ -148,14 +142,6 @@ impl Routing for PerPlaneRouting {
     fn accepts(&self, hop: &Hop, state: u32, port: Port) -> Option<VirtualChannels> {
         let (routing, hop) = self.of_hop(hop);
         routing.accepts(&hop, state, port)
-    }
-
-    fn restricts_entry(&self) -> bool {
-        self.any(|routing| routing.restricts_entry())
-    }
-
-    fn redraws_entry(&self) -> bool {
-        self.any(|routing| routing.redraws_entry())
     }
 
     fn entering(&self, hop: &Hop, state: u32, choice: &mut dyn Choice) -> VirtualChannels {
@@ -169,15 +155,6 @@ impl Routing for PerPlaneRouting {
         // What leads nowhere is asked for by nobody who sends there.
         let number = if same { destination.number } else { TerminalId(0) };
         self.routings[destination.routing as usize].port_to(RouterId(router.number), number)
-    }
-
-    fn table_bytes(&self) -> u64 {
-        let own = self.routers.len() * size_of::<InPart>() + self.terminals.len() * size_of::<Place>();
-        own as u64 + self.sum(|routing| routing.table_bytes())
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.table_bytes().max(self.sum(|routing| routing.build_peak_bytes()))
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {
@@ -221,7 +198,7 @@ mod tests {
             let routing = PerPlaneRouting::new::<RoutingError>(&by_ports, |part| Ok(compile(part))).unwrap();
             assert_eq!(routing.routings.len(), 2);
             assert!(Arc::ptr_eq(&routing.routings[0], &routing.routings[1]), "equal planes have one routing");
-            let channels = [VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 }];
+            let channels = [VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 }];
             let [one, two] = [deadlock::check(&base, &*alone, &channels), deadlock::check(&by_ports, &routing, &channels)];
             assert_eq!((one.verdict, one.unroutable), (Verdict::Acyclic, None), "{of}");
             assert_eq!((two.verdict, two.unroutable), (Verdict::Acyclic, None), "{of}");

@@ -1,7 +1,7 @@
 //! Adaptive routing in one plane of a mesh after the other, with three virtual channels.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::grid::Grid;
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use super::minimal_adaptive::OfferedPorts;
@@ -53,24 +53,14 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        3
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        true
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn offers_several(&self) -> bool {
-        true
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: 3,
+            reads: Reads::DESTINATION_ROUTER,
+            observes_congestion: false,
+            offers_several: true,
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, _state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

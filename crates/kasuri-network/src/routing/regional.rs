@@ -1,7 +1,7 @@
 //! Routes that stay out of other users' regions (`users.routing = "inside"`).
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use super::table::edges;
 use super::up_down::UpDownRoutes;
@@ -65,17 +65,14 @@ impl Regional {
 }
 
 impl Routing for Regional {
-    fn reads(&self) -> Reads {
-        // Terminals of several users may be at one router.
-        Reads { source: true, terminal: true, ..Reads::DESTINATION_ROUTER }
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.are_apart
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            // Terminals of several users may be at one router.
+            reads: Reads { source: true, terminal: true, ..Reads::DESTINATION_ROUTER },
+            is_deadlock_free: self.are_apart,
+            observes_congestion: false,
+            ..RoutingFacts::default()
+        }
     }
 
     fn connects(&self, source: TerminalId, destination: TerminalId) -> bool {
@@ -165,7 +162,7 @@ mod tests {
             }
         }
         let all = [VirtualChannels { begin: 0, end: 1 }];
-        assert!(routing.is_deadlock_free());
+        assert!(routing.facts().is_deadlock_free);
         let report = deadlock::check(&network, &routing, &all);
         assert_eq!((report.verdict, report.unroutable), (Verdict::Acyclic, None));
     }
@@ -177,8 +174,8 @@ mod tests {
         let users = [user(&[0, 14]), user(&[3, 17])];
         let routing = regional(&network, &users, false).unwrap();
         assert!(!passed(&network, &routing, 0, 14).contains(&RouterId(3)));
-        assert!(!routing.is_deadlock_free());
-        assert!(regional(&network, &users, true).unwrap().is_deadlock_free());
+        assert!(!routing.facts().is_deadlock_free);
+        assert!(regional(&network, &users, true).unwrap().facts().is_deadlock_free);
     }
 
     #[test]

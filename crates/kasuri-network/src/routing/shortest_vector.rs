@@ -1,7 +1,7 @@
 //! Shortest vectors on twisted tori, one dimension after the other.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -224,24 +224,17 @@ const DRAWN: u32 = 1;
 const CROSSED: u32 = 2;
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        2
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.is_safe
-    }
-
-    fn table_bytes(&self) -> u64 {
-        (size_of::<i32>() * (self.vectors.len() + self.starts.len())) as u64
+    fn facts(&self) -> RoutingFacts {
+        let table_bytes = (size_of::<i32>() * (self.vectors.len() + self.starts.len())) as u64;
+        RoutingFacts {
+            virtual_channels_required: 2,
+            reads: Reads::DESTINATION_ROUTER,
+            is_deadlock_free: self.is_safe,
+            observes_congestion: false,
+            table_bytes,
+            build_peak_bytes: table_bytes,
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

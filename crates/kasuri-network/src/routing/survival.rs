@@ -11,10 +11,10 @@ use crate::network::Network;
 /// # Errors
 /// A packet that comes to a port from which no channel leads on, and what happens to it.
 pub fn check_survival(network: &Network, routing: &dyn Routing) -> Result<(), Lost> {
-    if network.damage().is_none() || routing.searches_paths() {
+    if network.damage().is_none() || routing.facts().searches_paths {
         return Ok(());
     }
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required().clamp(1, u16::MAX.into()) as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required.clamp(1, u16::MAX.into()) as u16 };
     let mut walker = Walker::new(network, routing, available);
     let mut routes = Routes::default();
     for destination in walker.destinations() {

@@ -4,7 +4,7 @@
 //! the same output to a destination, so one of them stands for all. The tests of `tests/multicast.rs` hold every network to that.
 
 use super::choice::Choice;
-use super::contract::Routing;
+use super::contract::{Routing, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::{Endpoint, Network};
@@ -72,12 +72,12 @@ fn sources(network: &Network, radix: u32, stages: &[u32]) -> Vec<TerminalId> {
 }
 
 impl Routing for TagTable {
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { input: self.by_source, terminal: true, ..Reads::DESTINATION_ROUTER }
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            reads: Reads { input: self.by_source, terminal: true, ..Reads::DESTINATION_ROUTER },
+            observes_congestion: false,
+            ..RoutingFacts::default()
+        }
     }
 
     fn port_to(&self, router: RouterId, destination: TerminalId) -> Option<Port> {

@@ -1,7 +1,7 @@
 //! By path of an intermediate router, dimension by dimension to it and on from it.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::dimension_order::{Compiled as Torus, Ring};
 use super::grid::{Grid, Order, half};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
@@ -123,29 +123,20 @@ impl Plan {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        match (&self.shape, self.isolated) {
-            (Shape::Torus(_), _) => 4,
-            (Shape::Grid(_), false) => 2,
-            (Shape::Grid(_), true) => self.network.terminal_count(),
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: match (&self.shape, self.isolated) {
+                (Shape::Torus(_), _) => 4,
+                (Shape::Grid(_), false) => 2,
+                (Shape::Grid(_), true) => self.network.terminal_count(),
+            },
+            reads: Reads { terminal: self.isolated, ..Reads::DESTINATION_ROUTER },
+            // Isolated packets for one destination can wait for each other in a cycle: their two phases share their channels.
+            is_deadlock_free: !self.isolated && !self.share_middle,
+            observes_congestion: false,
+            restricts_entry: self.isolated,
+            ..RoutingFacts::default()
         }
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { terminal: self.isolated, ..Reads::DESTINATION_ROUTER }
-    }
-
-    /// Isolated packets for one destination can wait for each other in a cycle: their two phases share their channels.
-    fn is_deadlock_free(&self) -> bool {
-        !self.isolated && !self.share_middle
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn restricts_entry(&self) -> bool {
-        self.isolated
     }
 
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {

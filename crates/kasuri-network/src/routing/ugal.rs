@@ -1,9 +1,9 @@
 //! Universal globally-adaptive load-balanced routing, by what the source's router sees.
 
 use super::choice::{Choice, CongestionView};
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::detour::{Detours, Leg, Stage};
-use super::hop::{Candidate, Hop, Reads};
+use super::hop::{Candidate, Hop};
 use super::shortest::{Classes, MinimalTie};
 use crate::network::Network;
 use crate::registry::Member;
@@ -57,28 +57,16 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.detours.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.detours.build_peak_bytes()
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.detours.classes.count
-    }
-
-    fn reads(&self) -> Reads {
-        self.tie.reads()
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.detours.is_safe
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.detours.classes.count,
+            reads: self.tie.reads(),
+            is_deadlock_free: self.detours.is_safe,
+            searches_paths: true,
+            table_bytes: self.detours.bytes(),
+            build_peak_bytes: self.detours.build_peak_bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

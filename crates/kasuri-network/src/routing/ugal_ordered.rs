@@ -1,7 +1,7 @@
 //! UGAL on flattened butterflies in dimension order.
 
 use super::choice::{Choice, CongestionView};
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::grid::{Grid, Order, half};
 use super::hop::{Candidate, Hop, Reads, VirtualChannels};
 use crate::id::{Port, RouterId};
@@ -107,16 +107,13 @@ impl Plan {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        2 * if self.both_orders { 2 } else { 1 } * if self.isolated { self.grid.dimensions()[0] } else { 1 }
-    }
-
-    fn reads(&self) -> Reads {
-        Reads { terminal: self.isolated, ..Reads::DESTINATION_ROUTER }
-    }
-
-    fn restricts_entry(&self) -> bool {
-        self.isolated
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: 2 * if self.both_orders { 2 } else { 1 } * if self.isolated { self.grid.dimensions()[0] } else { 1 },
+            reads: Reads { terminal: self.isolated, ..Reads::DESTINATION_ROUTER },
+            restricts_entry: self.isolated,
+            ..RoutingFacts::default()
+        }
     }
 
     fn entering(&self, hop: &Hop, _state: u32, _choice: &mut dyn Choice) -> VirtualChannels {

@@ -1,7 +1,7 @@
 //! Up*/down*: deadlock-free routing on any connected network.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use super::table::{Arcs, BlockTable, Destinations, Edge, PortTable, PortTableBuilder, edges};
 use crate::id::TerminalId;
@@ -187,24 +187,15 @@ fn build_table(network: &Network, edges: &[Edge], destinations: &Destinations, l
 }
 
 impl Routing for UpDownRoutes {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.table.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.table.build_peak_bytes()
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            reads: Reads::DESTINATION_ROUTER,
+            searches_paths: true,
+            observes_congestion: false,
+            table_bytes: self.table.bytes(),
+            build_peak_bytes: self.table.build_peak_bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     /// The state is 1 once the packet has gone down.

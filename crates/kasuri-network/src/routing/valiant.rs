@@ -1,9 +1,9 @@
 //! Valiant's routing: a shortest path to somewhere drawn at random, and from there to the destination.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::detour::{Detours, Leg, Stage};
-use super::hop::{Candidate, Hop, Reads};
+use super::hop::{Candidate, Hop};
 use super::shortest::{Classes, MinimalTie};
 use crate::id::TerminalId;
 use crate::network::Network;
@@ -59,36 +59,21 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn searches_paths(&self) -> bool {
-        true
-    }
-
-    fn table_bytes(&self) -> u64 {
-        self.detours.bytes()
-    }
-
-    fn build_peak_bytes(&self) -> u64 {
-        self.detours.build_peak_bytes()
-    }
-
-    fn virtual_channels_required(&self) -> u32 {
-        self.detours.classes.count
-    }
-
-    fn reads(&self) -> Reads {
-        self.tie.reads()
-    }
-
-    fn is_deadlock_free(&self) -> bool {
-        self.detours.is_safe
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.detours.classes.count,
+            reads: self.tie.reads(),
+            is_deadlock_free: self.detours.is_safe,
+            searches_paths: true,
+            observes_congestion: false,
+            table_bytes: self.detours.bytes(),
+            build_peak_bytes: self.detours.build_peak_bytes(),
+            ..RoutingFacts::default()
+        }
     }
 
     fn initial_state(&self, _source: TerminalId, _destination: TerminalId, choice: &mut dyn Choice) -> u32 {
         Stage::new(Leg::Out(choice.uniform(self.detours.places))).pack()
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

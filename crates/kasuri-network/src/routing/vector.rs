@@ -1,7 +1,7 @@
 //! Vector routing on recursive diagonal tori: the way to go is a vector, written as a sum of the unit vectors of the ranks.
 
 use super::choice::Choice;
-use super::contract::{Routing, RoutingAlgorithm, RoutingError};
+use super::contract::{Routing, RoutingAlgorithm, RoutingError, RoutingFacts};
 use super::hop::{Candidate, Hop, Reads};
 use crate::id::{Port, RouterId, TerminalId};
 use crate::network::Network;
@@ -243,16 +243,13 @@ struct Compiled {
 }
 
 impl Routing for Compiled {
-    fn virtual_channels_required(&self) -> u32 {
-        self.torus.ranks + 2
-    }
-
-    fn reads(&self) -> Reads {
-        Reads::DESTINATION_ROUTER
-    }
-
-    fn observes_congestion(&self) -> bool {
-        false
+    fn facts(&self) -> RoutingFacts {
+        RoutingFacts {
+            virtual_channels_required: self.torus.ranks + 2,
+            reads: Reads::DESTINATION_ROUTER,
+            observes_congestion: false,
+            ..RoutingFacts::default()
+        }
     }
 
     fn route(&self, hop: &Hop, state: &mut u32, _choice: &mut dyn Choice, candidates: &mut Vec<Candidate>) {

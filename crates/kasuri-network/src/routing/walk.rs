@@ -127,7 +127,7 @@ pub struct Lost {
 impl<'a> Walker<'a> {
     /// Prepares to walk the routes of packets that may use these virtual channels.
     pub fn new(network: &'a Network, routing: &'a dyn Routing, available: VirtualChannels) -> Self {
-        let reads = routing.reads();
+        let reads = routing.facts().reads;
         let mut known = HashMap::<Key, u32, BuildHasherDefault<KeyHasher>>::default();
         let mut groups = Vec::new();
         let group_of = (0..network.terminal_count())

@@ -21,10 +21,10 @@ fn routings_keep_their_promise() {
         for (name, parameters) in routing_variants() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
             for extra in 0..3 {
-                let report = check(&network, routing.as_ref(), &[channels(routing.virtual_channels_required() as u16 + extra)]);
+                let report = check(&network, routing.as_ref(), &[channels(routing.facts().virtual_channels_required as u16 + extra)]);
                 assert_eq!(report.unroutable, None, "{name} on {}", network.name());
                 assert_eq!(report.coverage, Coverage::Exact);
-                assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
+                assert!(!routing.facts().is_deadlock_free || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
             }
         }
     }
@@ -38,7 +38,7 @@ fn rings_with_bubbles_need_no_dateline() {
         let torus = network("torus", dimensions);
         let verdict = |name: &str, parameters: &str, bubbles: bool| {
             let routing = routing(name, parameters, &torus).unwrap();
-            let available = [channels(routing.virtual_channels_required() as u16)];
+            let available = [channels(routing.facts().virtual_channels_required as u16)];
             check_within(&torus, routing.as_ref(), &available, rules(bubbles), u64::MAX)
         };
         let plain = "dateline = false";
@@ -61,15 +61,15 @@ fn parts_for_each_terminal_keep_their_promise() {
     for (name, dimensions) in [("mesh", "dimensions = [3, 2]"), ("torus", "dimensions = [4, 2]")] {
         let network = network(name, dimensions);
         let routing = routing("dimension-order", "isolation = \"destination\"", &network).unwrap();
-        let available = [channels(routing.virtual_channels_required() as u16)];
-        assert!(routing.is_deadlock_free());
+        let available = [channels(routing.facts().virtual_channels_required as u16)];
+        assert!(routing.facts().is_deadlock_free);
         assert_eq!(check(&network, routing.as_ref(), &available).verdict, Verdict::Acyclic, "{name}");
     }
     let mesh = network("mesh", "dimensions = [3, 3]");
     let routing = routing("two-phase", "isolated = true", &mesh).unwrap();
     let report = check(&mesh, routing.as_ref(), &[channels(9)]);
     assert_eq!(report.unroutable, None);
-    assert!(!routing.is_deadlock_free() && matches!(report.verdict, Verdict::Cycle(_)));
+    assert!(!routing.facts().is_deadlock_free && matches!(report.verdict, Verdict::Cycle(_)));
 }
 
 /// What a routing promises covers the ports that it accepts, which packets take on right predictions.
@@ -80,11 +80,11 @@ fn routings_keep_their_promise_on_the_paths_that_they_accept() {
         for (name, parameters) in routing_variants() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
             let routing: Arc<dyn Routing> = Arc::from(routing);
-            let available = [channels(routing.virtual_channels_required() as u16)];
+            let available = [channels(routing.facts().virtual_channels_required as u16)];
             let plain = check(&network, &*routing, &available);
             let report = check(&network, &Accepting::over(Arc::clone(&network), Arc::clone(&routing)), &available);
             assert_eq!(report.unroutable, None, "{name} on {}", network.name());
-            assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
+            assert!(!routing.facts().is_deadlock_free || report.verdict == Verdict::Acyclic, "{name} on {}", network.name());
             assert!(report.dependencies >= plain.dependencies);
             widened += u32::from(report.dependencies > plain.dependencies);
         }

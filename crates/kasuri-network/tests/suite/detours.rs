@@ -27,8 +27,8 @@ fn classes_make_every_route_free_of_deadlock() {
         let network = network(name, parameters);
         for (routing_name, classes) in [("minimal", minimal), ("valiant", detour), ("ugal", detour)] {
             let routing = routing(routing_name, "", &network).unwrap();
-            assert!(routing.is_deadlock_free(), "{routing_name} on {}", network.name());
-            assert_eq!(routing.virtual_channels_required(), classes, "{routing_name} on {}", network.name());
+            assert!(routing.facts().is_deadlock_free, "{routing_name} on {}", network.name());
+            assert_eq!(routing.facts().virtual_channels_required, classes, "{routing_name} on {}", network.name());
             let report = check(&network, routing.as_ref(), &[VirtualChannels { begin: 0, end: classes as u16 }]);
             assert_eq!(report.unroutable, None);
             assert_eq!((report.verdict, report.coverage), (Verdict::Acyclic, Coverage::Exact), "{routing_name} on {}", network.name());
@@ -42,8 +42,8 @@ fn without_classes_detours_can_deadlock() {
     for ((name, parameters), ..) in CLASSES {
         let network = network(name, parameters);
         let routing = routing("valiant", "classes = \"none\"", &network).unwrap();
-        assert!(!routing.is_deadlock_free());
-        assert_eq!(routing.virtual_channels_required(), 1);
+        assert!(!routing.facts().is_deadlock_free);
+        assert_eq!(routing.facts().virtual_channels_required, 1);
         let report = check(&network, routing.as_ref(), &[VirtualChannels { begin: 0, end: 4 }]);
         assert!(matches!(report.verdict, Verdict::Cycle(_)), "{}", network.name());
     }
@@ -76,7 +76,7 @@ impl Choice for Script<'_> {
 /// The routers of a packet's route, and the class of the virtual channel (one each) on every channel between them.
 fn route(network: &Network, routing: &dyn Routing, pair: (u32, u32), choice: &mut Script<'_>) -> (Vec<u32>, Vec<u16>) {
     let (source, destination) = (TerminalId(pair.0), TerminalId(pair.1));
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
     let mut state = routing.initial_state(source, destination, choice);
     let (router, input) = network.injection_port(source);
     let mut hop = Hop { router, input, virtual_channel: 0, source, destination, available };
@@ -153,7 +153,7 @@ fn ugal_weighs_queues_by_hops() {
         [(0, 0, 0, false), (0, 10, 5, false), (0, 11, 5, true), (2, 11, 5, false), (2, 12, 5, true)]
     {
         let routing = routing("ugal", &format!("threshold = {threshold}"), &network).unwrap();
-        assert!(routing.observes_congestion());
+        assert!(routing.facts().observes_congestion);
         let occupied = |port: u16| match port {
             port if port == spine_of_1 => waiting,
             port if port == spine_of_2 => elsewhere,

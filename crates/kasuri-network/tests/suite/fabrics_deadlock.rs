@@ -61,7 +61,7 @@ fn every_verdict_on_virtual_channels_is_found() {
         let routing = routing(name, parameters, &network).expect("a routing of this network");
         let report = check(&network, routing.as_ref(), &[VirtualChannels { begin: 0, end: count }]);
         assert_eq!((report.coverage, report.unroutable.clone()), (Coverage::Exact, None), "{line}");
-        let promised = u32::from(count) >= routing.virtual_channels_required() && routing.is_deadlock_free();
+        let promised = u32::from(count) >= routing.facts().virtual_channels_required && routing.facts().is_deadlock_free;
         assert!(!promised || report.is_safe(), "{line}");
         let is_free = report.verdict == Verdict::Acyclic;
         if is_free != (verdict == "acyclic") || report.dependencies != u64::from(numbers(dependencies)[0]) {

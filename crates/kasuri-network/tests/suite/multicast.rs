@@ -114,7 +114,7 @@ fn what_is_refused_has_a_reason() {
                 "cycle"
             } else if refusal.problem.contains("as chance, congestion or their source has it") {
                 let unique = |source| terminals(&network).all(|to| route(&network, &*routing, source, to).is_some());
-                assert!(routing.reads().source || !terminals(&network).all(unique), "{} {name}: {refusal}", network.name());
+                assert!(routing.facts().reads.source || !terminals(&network).all(unique), "{} {name}: {refusal}", network.name());
                 "ways"
             } else {
                 panic!("{} {name}: {refusal}", network.name())

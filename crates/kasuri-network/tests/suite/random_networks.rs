@@ -26,12 +26,12 @@ proptest! {
             if ["valiant", "ugal"].contains(&name) && network.router_count() > MOST_ROUTERS_OF_DETOURS {
                 continue;
             }
-            let available = VirtualChannels { begin: 1, end: 1 + routing.virtual_channels_required() as u16 };
+            let available = VirtualChannels { begin: 1, end: 1 + routing.facts().virtual_channels_required as u16 };
             // The largest tori are a little beyond the budget of the command.
             let report = check_within(&network, routing.as_ref(), &[available], EscapePath::Open, 4 * STEP_BUDGET);
             prop_assert_eq!(report.coverage, Coverage::Exact);
             prop_assert_eq!(&report.unroutable, &None, "{} on {}", name, network.name());
-            prop_assert!(!routing.is_deadlock_free() || report.verdict == Verdict::Acyclic, "{} on {}", name, network.name());
+            prop_assert!(!routing.facts().is_deadlock_free || report.verdict == Verdict::Acyclic, "{} on {}", name, network.name());
             let mut walker = Walker::new(&network, routing.as_ref(), available);
             let mut routes = Routes::default();
             for destination in walker.destinations() {

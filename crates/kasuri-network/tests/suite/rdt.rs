@@ -61,7 +61,7 @@ fn hops(network: &Network, routing: &dyn Routing, source: TerminalId, destinatio
     let mut choice = MeasuredChoice { stream: &mut stream, view: &NoView };
     let mut state = routing.initial_state(source, destination, &mut choice);
     let mut channel = network.injection_channel(source);
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
     for hops in 0.. {
         let (router, input) = network.input_port(channel);
         let mut candidates = Vec::new();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Walks every branch from `source` to `destination`; the longest path in routers. Panics if one ends elsewhere or never.
 fn longest_route(network: &Network, routing: &dyn Routing, source: TerminalId, destination: TerminalId) -> u32 {
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
     let (router, input) = network.injection_port(source);
     let bound = 4 * network.router_count();
     // A stack of (hop, state, depth), and the depths at which each place was seen: deeper again means that it goes on growing.
@@ -95,7 +95,7 @@ fn routings_lead_round_what_is_down_or_are_refused() {
                 let Some(routing) = routing(name, parameters, &network) else { continue };
                 if let Err(lost) = check_survival(&network, routing.as_ref()) {
                     assert!(lost.problem.contains("down") || lost.problem.contains("more paths"), "{name}: {}", lost.problem);
-                    assert!(!routing.searches_paths(), "{name}");
+                    assert!(!routing.facts().searches_paths, "{name}");
                     *refused.entry((name, network.name().starts_with("mesh"))).or_insert(0) += 1;
                     continue;
                 }
@@ -125,7 +125,7 @@ fn routings_read_what_they_say() {
     for network in networks() {
         for (name, parameters) in routing_variants() {
             let Some(routing) = routing(name, parameters, &network) else { continue };
-            let reads = routing.reads();
+            let reads = routing.facts().reads;
             let available = VirtualChannels { begin: 0, end: 4 };
             let count = network.terminal_count();
             for destination in terminals(&network) {

@@ -15,7 +15,8 @@ fn tables_take_no_more_than_they_may() {
             let entry = ROUTINGS.iter().find(|entry| entry.name == name).expect("a routing of the table");
             let algorithm = (entry.parse)(example(parameters)).expect("parameters of the routing");
             let Ok(routing) = algorithm.compile(&network) else { continue };
-            let (kept, making, most) = (routing.table_bytes(), routing.build_peak_bytes(), algorithm.most_table_bytes(&network));
+            let (kept, making, most) =
+                (routing.facts().table_bytes, routing.facts().build_peak_bytes, algorithm.most_table_bytes(&network));
             assert!(kept <= making && making <= most + BESIDE, "{name} {parameters} on {}: {kept}, {making}, {most}", network.name());
             with_tables += u32::from(most > 0);
         }

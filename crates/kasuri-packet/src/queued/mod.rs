@@ -7,8 +7,10 @@
 //! Of an output that is faster than the input the last flits wait for those that are to come: the packet holds the channel until its last flit
 //! has left. A terminal has the packets of its messages take turns.
 //!
-//! A transport that reacts to congestion (marks, trimmed headers, windows) would stand between [`terminals`] and the first queue, and hear of
-//! each packet where [`run`] hears of it: on arrival, and where a queue drops it.
+//! A transport that reacts to congestion (marks, trimmed headers, windows) would be a step between [`terminals`] and the first queue, with
+//! notice of each packet from [`run`]: on arrival, and where a queue drops it.
+//!
+//! The records of a run are in [`state`], below the files that change them; events outside the calendar are in [`control`].
 
 mod control;
 mod counts;

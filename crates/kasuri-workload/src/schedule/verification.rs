@@ -166,7 +166,7 @@ pub struct Routes<'a> {
 impl<'a> Routes<'a> {
     /// Those of a routing on its network.
     pub fn new(network: &'a Network, routing: &'a dyn Routing) -> Self {
-        let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+        let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
         Self { network, routing, available, candidates: Vec::new() }
     }
 

@@ -60,7 +60,7 @@ impl<'a> RoutedPaths<'a> {
         front: &BTreeMap<Place, f64>,
         taken: &mut BTreeMap<ChannelId, f64>,
     ) -> BTreeMap<Place, f64> {
-        let (network, reads) = (self.network, self.routing.reads());
+        let (network, reads) = (self.network, self.routing.facts().reads);
         let mut next = BTreeMap::new();
         for (&(router, input, virtual_channel, state), &here) in front {
             let hop = Hop { router, input, virtual_channel, source, destination, available: self.available };

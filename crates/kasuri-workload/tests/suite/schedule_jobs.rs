@@ -108,7 +108,7 @@ impl Choice for NoChoice {
 
 /// The output ports on the way between two terminals; the last leads to the terminal.
 fn way(network: &Network, routing: &dyn Routing, source: TerminalId, destination: TerminalId) -> Vec<(RouterId, u16)> {
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
     let mut state = routing.initial_state(source, destination, &mut NoChoice);
     let (mut ports, mut virtual_channel) = (Vec::new(), 0);
     let mut at = network.destination(network.injection_channel(source));

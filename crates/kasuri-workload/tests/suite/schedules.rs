@@ -102,7 +102,7 @@ fn full_meshes_and_hypercubes_are_free_of_contention() {
 
 /// Messages on the busiest channel between routers when every pair sends one and equal paths share.
 fn even_load(network: &Network, routing: &dyn Routing) -> f64 {
-    let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+    let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
     let (mut walker, mut routes) = (Walker::new(network, routing, available), Routes::default());
     let mut load = vec![0.0; network.channel_count() as usize];
     for destination in (0..network.terminal_count()).map(TerminalId) {

@@ -341,7 +341,7 @@ mod tests {
         let entry = find(ROUTINGS, name).unwrap();
         let routing = (entry.parse)(tie.parse().unwrap()).unwrap().compile(network).unwrap();
         let routing = routing.as_ref();
-        let available = VirtualChannels { begin: 0, end: routing.virtual_channels_required() as u16 };
+        let available = VirtualChannels { begin: 0, end: routing.facts().virtual_channels_required as u16 };
         let (mut walker, mut routes) = (Walker::new(network, routing, available), Routes::default());
         let mut senders = vec![0.0; walker.group_count()];
         walker.group_of().iter().for_each(|&group| senders[group as usize] += 1.0);

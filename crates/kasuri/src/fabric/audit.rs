@@ -374,7 +374,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
     // A packet that goes round and is not discarded waits for itself: that is a forwarding loop, not a credit loop of the routes.
     let checked = if walked.unreachable > 0 { Arc::new(tables.only(&arriving(network, tables, &homes))) } else { Arc::clone(tables) };
     let routing = TableRouting::new(network, checked, AddressChoice::Random);
-    let required = routing.virtual_channels_required();
+    let required = routing.facts().virtual_channels_required;
     let report = check_within(network, &routing, &[VirtualChannels { begin: 0, end: required as u16 }], EscapePath::Open, u64::MAX);
     let cycle = match &report.verdict {
         Verdict::Acyclic => Vec::new(),

@@ -70,7 +70,7 @@ pub(super) fn routes_of(fabric: &Fabric, tables: &ForwardingTables, pairs: &[(Te
         }
     }
     let routing = TableRouting::new(network, Arc::new(tables.only(&used)), AddressChoice::First);
-    let lanes = routing.virtual_channels_required();
+    let lanes = routing.facts().virtual_channels_required;
     let report = check_within(network, &routing, &[VirtualChannels { begin: 0, end: lanes as u16 }], EscapePath::Open, u64::MAX);
     let cycle = match &report.verdict {
         Verdict::Acyclic => Vec::new(),

@@ -204,15 +204,15 @@ fn trees_need_no_classes_and_rings_do() {
     let tree = lossy(4, 2, 0);
     for policy in ["flow-hash", "random"] {
         let routing = ecmp(&format!("policy = \"{policy}\"")).compile(&tree).unwrap();
-        assert!(routing.is_deadlock_free() && routing.virtual_channels_required() == 1);
+        assert!(routing.facts().is_deadlock_free && routing.facts().virtual_channels_required == 1);
         assert_eq!(check(&tree, &*routing, &[ONE]).verdict, Verdict::Acyclic);
     }
     let ring = Arc::new(Torus { dimensions: vec![6], concentration: 1 }.build(&CONTEXT(&ChannelParameters::default())).unwrap());
     let plain = ecmp("").compile(&ring).unwrap();
-    assert!(!plain.is_deadlock_free());
+    assert!(!plain.facts().is_deadlock_free);
     assert!(matches!(check(&ring, &*plain, &[ONE]).verdict, Verdict::Cycle(_)));
     let by_hop = ecmp("classes = \"hop\"").compile(&ring).unwrap();
-    assert_eq!((by_hop.is_deadlock_free(), by_hop.virtual_channels_required()), (true, 3));
+    assert_eq!((by_hop.facts().is_deadlock_free, by_hop.facts().virtual_channels_required), (true, 3));
     assert_eq!(check(&ring, &*by_hop, &[VirtualChannels { begin: 0, end: 3 }]).verdict, Verdict::Acyclic);
 }
 
