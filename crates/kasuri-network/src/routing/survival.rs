@@ -5,7 +5,7 @@ use super::hop::VirtualChannels;
 use super::walk::{Lost, Routes, Walker};
 use crate::network::Network;
 
-/// Looks at all routes of a network of which something is down. A routing that [searches](Routing::searches_paths) its paths on the channels
+/// Looks at all routes of a network of which something is down. A routing that [searches](super::contract::RoutingFacts::searches_paths) its paths on the channels
 /// that are left is believed; the paths of others follow from numbers, coordinates or digits, which have not changed.
 ///
 /// # Errors
