@@ -97,9 +97,9 @@ def test_below_the_facade_there_is_no_clock_file_thread_or_terminal():
     pattern = r"\bstd::(fs|io|thread|time|env|process|net)\b|\be?print(ln)?!|\bdbg!"
     # One simulation may have several threads: of flits one file has them, and takes them from another; of flows two.
     found = {place.split(":")[0] for place in places(pattern, *(f"{crate}/src" for crate in SIMULATING))}
-    assert found == {"kasuri-flit/src/sync.rs", "kasuri-flow/src/scout.rs", "kasuri-flow/src/fluid/parts.rs"}
-    users = {place.split(":")[0] for place in places(r"\bcrate::sync\b|\bsuper::sync\b", "kasuri-flit/src")}
-    assert users == {"kasuri-flit/src/team.rs"}
+    assert found == {"kasuri-flit/src/record/sync.rs", "kasuri-flow/src/scout.rs", "kasuri-flow/src/fluid/parts.rs"}
+    users = {place.split(":")[0] for place in places(r"\bcrate::record::sync\b|\bsuper::sync\b", "kasuri-flit/src")}
+    assert users == {"kasuri-flit/src/record/team.rs"}
 
 
 def test_there_is_no_global_mutable_state():
@@ -110,9 +110,9 @@ def test_there_is_no_global_mutable_state():
 
 def test_hash_maps_stand_where_they_are_only_looked_up():
     found = {place.split(":")[0] for place in places(r"\bHash(Map|Set)\b", *(f"{crate}/src" for crate in FLOORS))}
-    assert found == {"kasuri-flit/src/edge/local.rs", "kasuri-network/src/routing/walk.rs"}
+    assert found == {"kasuri-flit/src/feeds/local.rs", "kasuri-network/src/routing/walk.rs"}
     # The one field of `Counts`.
-    text = (CRATES / "kasuri-flit/src/edge/local.rs").read_text()
+    text = (CRATES / "kasuri-flit/src/feeds/local.rs").read_text()
     assert set(re.findall(r"self\.0\.(\w+)", text)) == {"entry", "remove"}
     # There are two: the local `known` and the field `places`; `routes.places` is a list.
     text = (CRATES / "kasuri-network/src/routing/walk.rs").read_text()
@@ -139,15 +139,15 @@ def test_no_file_of_the_flit_engine_imports_both_a_feed_and_a_layout():
     source = CRATES / "kasuri-flit/src"
     files = sorted(source.rglob("*.rs"))
     homes = {name: file for file in files for name in re.findall(r"\bimpl PacketFeed for (\w+)", file.read_text())}
-    layouts = {name for file in files for name in re.findall(r"\bRouterLayout for (\w+)", file.read_text())}
-    layouts |= {"RouterLayout", "layout", "layouts"}
+    layouts = {name for file in files for name in re.findall(r"\bRouterCycle for (\w+)", file.read_text())}
+    layouts |= {"RouterCycle", "layouts"}
     assert len(homes) >= 5
     assert len(layouts) >= 5
     feeds = set(homes)
     both = [file for file in files if (file in homes.values() or imports(file, feeds)) and imports(file, layouts)]
     assert both == []
     # The one place that knows which feeds there are.
-    assert {file.relative_to(source).as_posix() for file in files if imports(file, feeds)} == {"edge/mod.rs"}
+    assert {file.relative_to(source).as_posix() for file in files if imports(file, feeds)} == {"feeds/mod.rs"}
 
 
 #: A struct with its documentation, and one of its fields.

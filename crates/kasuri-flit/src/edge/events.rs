@@ -8,21 +8,21 @@ impl<L: RouterState> Tile<'_, L> {
     /// Hands on what the routers have noted since this was last done.
     #[inline(always)]
     pub(crate) fn hand_on_events(&mut self) {
-        if !self.events.list.is_empty() {
+        if !self.in_flight.events.list.is_empty() {
             self.hand_on_all_events();
         }
     }
 
     #[inline(never)]
     fn hand_on_all_events(&mut self) {
-        let mut events = std::mem::take(&mut self.events.list);
+        let mut events = std::mem::take(&mut self.in_flight.events.list);
         for event in events.drain(..) {
             match event {
                 Event::Head(head) => self.edge.head_came(head),
                 Event::Loss(loss) => self.hand_on_loss(loss),
             }
         }
-        self.events.list = events;
+        self.in_flight.events.list = events;
     }
 
     fn hand_on_loss(&mut self, loss: Loss) {

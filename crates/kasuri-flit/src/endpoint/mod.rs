@@ -3,6 +3,7 @@
 //! A model whose packets go through the routers with virtual channels feeds their simulation instead: `feeds/machine.rs`.
 
 mod cenju4;
+mod timed;
 
 use crate::record::options::FlitOptions;
 use crate::run::layouts;
@@ -11,14 +12,7 @@ use kasuri_model::refusal::Refusal;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::routing::extents::Extents;
 use std::any::Any;
-
-/// How a model's machine is run.
-struct TimedEndpoint {
-    /// The name in the experiment file.
-    name: &'static str,
-    /// Runs a machine of the model's type.
-    run: fn(&Scenario, &dyn Any, &mut dyn Controller) -> Result<Outcome, EngineError>,
-}
+use timed::TimedEndpoint;
 
 static ENDPOINTS: &[TimedEndpoint] = &[cenju4::ENTRY];
 

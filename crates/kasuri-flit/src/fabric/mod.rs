@@ -3,11 +3,13 @@
 //! The order within a cycle: flits and credits that arrive are taken; heads that have been routed bid for virtual channels; new
 //! heads are routed; held virtual channels with a flit and a credit bid for the switch; winners cross it, their flits and
 //! credits are posted. Each step is one flat loop over a list, so that the cost follows the events and branches stay
-//! predictable; the result does not depend on the order within a list, which is sorted where it would (`features/claims.rs`).
+//! predictable; the result does not depend on the order within a list, which is sorted where it would (`state/claims.rs`).
 //!
-//! What happens once per packet is written once ([`routing`], [`vc_allocation`]), over the trait [`RouterState`](crate::state::layout::RouterState); what happens
-//! once per flit (arrivals, switch allocation, traversal) stands in each of the [`layouts`]. What only some routers have is one of the
-//! [`features`].
+//! What happens once per packet is written once ([`routing`], [`vc_allocation`]), over
+//! [`RouterState`](crate::state::layout::RouterState); what happens once per flit (arrivals, switch allocation, traversal) is written for
+//! each of the [`layouts`], behind [`cycle::RouterCycle`]. What only some routers have is one of the [`features`].
+//!
+//! The fabric knows no terminal and no feed. What concerns them are [`Events`](crate::record::event::Events), which the tile hands on.
 
 pub(crate) mod congestion;
 pub(crate) mod cycle;

@@ -230,7 +230,7 @@ impl<L: RouterState> Tile<'_, L> {
     fn note_head(&mut self, slot: u32, packet: u32) {
         let (router, record) = (self.wiring.router_at(slot >> L::Mask::SHIFT).router, &self.packets[packet]);
         let (router, destination) = (RouterId(router), TerminalId(record.destination));
-        self.events.list.push(Event::Head(HeadAtRouter { router, class: record.class, destination, now: self.cycle }));
+        self.in_flight.events.list.push(Event::Head(HeadAtRouter { router, class: record.class, destination, now: self.cycle }));
     }
 
     /// Counts a head in at the router that it stands at, with its routing state there. Returns its length.
@@ -241,7 +241,7 @@ impl<L: RouterState> Tile<'_, L> {
         record.route_state = state;
         let flits = record.flits;
         self.layout.set_left(slot, flits);
-        if self.events.wants_heads {
+        if self.in_flight.events.wants_heads {
             self.note_head(slot, packet);
         }
         flits

@@ -1,4 +1,12 @@
-//! What feeds the terminals' queues with packets: each file implements [`PacketFeed`](crate::state::feed::PacketFeed) or serves one that does.
+//! What feeds the terminals' queues with packets: each file implements [`PacketFeed`] or serves one that does.
+//!
+//! Feeds are open traffic and batches (`open`), closed workloads whose terminals proceed by themselves (`local`) or by a central list
+//! (`closed`, `dispatcher`), and the interfaces of a machine (`machine`); `combined` makes one of several, `translated` puts the translation
+//! of users in front of any, and `resending` has lost packets sent again. To add one: a file that implements the trait, and its line in
+//! [`feed_of`], the only place that knows which there are.
+//!
+//! Invariant: what a feed hears in a cycle has consequences in the next one. No feed knows a router or another tile: messages for feeds of
+//! other tiles go at the end of a window.
 
 use crate::facts;
 use crate::feeds::closed::Messages;

@@ -1,4 +1,7 @@
-//! The bottom of the engine: records, lists, clocks, allocators and arbiters that know neither a tile nor a scenario as a whole.
+//! Records, lists, clocks, allocators, arbiters, and the threads that run tiles.
+//!
+//! The bottom of the engine. Invariant: every item is a value or a loop over its own fields, so each can be tested alone. It knows no tile
+//! and no layout; of scenarios it knows router parameters.
 
 pub(crate) mod allocators;
 pub(crate) mod arbiters;

@@ -1,16 +1,7 @@
-//! The edge of the network: injection and ejection over one trait for whatever feeds packets.
+//! The queues of a tile's terminals and what feeds them.
 //!
-//! A terminal has a queue (`queues`, or one for each class: `class_queues`), virtual channels into and out of the network
-//! (`terminals`, `injection`, `ejection`), and a [`PacketFeed`] that says which packet stands at the head of its queue and hears what
-//! becomes of it. Feeds are open traffic and batches (`open`), the messages of a closed workload (`closed`) and the interfaces of a
-//! machine (`machine`); `combined` makes one of several, `translated` puts the translation of users in front of any, and `resending` has
-//! packets that were lost sent again. To add one: a file that implements the trait, and its line in [`feed_of`].
-//!
-//! Each tile has feeds of its own for its terminals. What these have for each other goes by letters at the end of a window, and
-//! `dispatcher` tells those of a closed workload what to send. Users and machines look at terminals all over the network: one tile has
-//! all terminals then, and the others' feed is `elsewhere`. Where hosts share memories, `memories` stands between terminals and channels.
-//!
-//! No feed knows a router, and no router knows which feeds there are.
+//! Each tile has feeds for its own terminals. Their messages for feeds of other tiles are delivered at the end of a window. Users and machines
+//! look at terminals all over the network: one tile has all terminals then, and the others' feed sends nothing.
 
 use crate::facts;
 use crate::record::drawn::Drawn;

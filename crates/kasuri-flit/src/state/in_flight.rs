@@ -1,5 +1,6 @@
 //! Flits and credits between ports, and flits in buffers.
 
+use crate::record::event::Events;
 use crate::record::rings::Rings;
 use crate::record::shared_buffers::Buffers;
 use crate::state::border::Border;
@@ -12,6 +13,8 @@ pub(crate) struct InFlight<W> {
     pub(crate) due: Vec<u32>,
     /// What leaves the tile, and what comes from others.
     pub(crate) border: Border,
+    /// What the routers have for the edge.
+    pub(crate) events: Events,
 }
 
 /// The flits that wait in buffers.

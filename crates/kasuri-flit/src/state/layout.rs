@@ -1,9 +1,4 @@
-//! How the state of the routers' virtual channels lies in memory, and the loops that run once per flit over it.
-//!
-//! There are two layouts of plain routers with the same results, bit for bit: `plain` takes every such router on every processor;
-//! `avx512` keeps each counter as one byte and works on 64 virtual channels at a time, for canonical routers on processors that can. A
-//! third one, `full`, has what plain routers lack. What happens once per packet (routing, virtual-channel allocation, release) is
-//! written once, in `routing.rs` and `vc_allocation.rs`, over the accessors below.
+//! How the state of the routers' virtual channels lies in memory: the accessors over which everything is written that runs once per packet.
 
 use crate::record::links::Links;
 use crate::record::options::LayoutName;
@@ -16,7 +11,7 @@ use crate::state::parameters::Parameters;
 use kasuri_network::memory::Column;
 use kasuri_network::routing::Candidate;
 
-/// The state of the routers' virtual channels. Addresses as in `tile/mod.rs`, below the terminals'.
+/// The state of the routers' virtual channels. Addresses as in `state/tile.rs`, below the terminals'.
 pub(crate) trait RouterState: Sized + Send {
     /// Holds the virtual channels of a port.
     type Mask: VcMask;

@@ -1,4 +1,8 @@
-//! Every type that is a field of a tile, and how a tile is made of a scenario. Nothing here advances a cycle.
+//! Every type that is a field of a tile, the tile itself ([`tile::Tile`]), and how it is made of a scenario.
+//!
+//! Invariant: addresses, sizes and delays are worked out once ([`compiled::Compiled`]) and nothing here advances a cycle. Two traits are
+//! what the rooms above plug in: [`layout::RouterState`], how the state of virtual channels lies in memory, and [`feed::PacketFeed`], what
+//! feeds terminals with packets. It knows neither which layouts nor which feeds there are.
 
 pub(crate) mod addresses;
 pub(crate) mod blocks;

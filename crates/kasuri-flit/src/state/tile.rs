@@ -55,8 +55,6 @@ pub(crate) struct Tile<'a, L: RouterState> {
     pub(crate) blocks: Blocks,
     pub(crate) terminals: Terminals<L::Mask>,
     pub(crate) edge: Edge<'a>,
-    /// What the routers have for the edge.
-    pub(crate) events: Events,
     pub(crate) packets: Packets,
     pub(crate) statistics: Statistics,
     pub(crate) routing: RouteState<'a>,
@@ -90,7 +88,8 @@ impl<'a, L: RouterState> Tile<'a, L> {
         let first_gaps = parameters.first_gaps(scenario);
         let routers = share.routers.iter().copied().zip(addresses.router_port.iter().copied());
         let bubbles = Bubbles::of(scenario, routers, addresses.first_terminal_port as usize);
-        let in_flight = InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border };
+        let in_flight =
+            InFlight { arrivals: wheel(1)?, credits: wheel(compiled.credits_of_port)?, due: Vec::new(), border, events: Events::default() };
         let mut own = Self {
             scenario,
             cycle: 0,
@@ -100,7 +99,6 @@ impl<'a, L: RouterState> Tile<'a, L> {
             buffers: Buffered { rings, shared: Buffers::new(router, ports, vc_shift) },
             blocks: Blocks::new(&parameters, block_ports.min(addresses.first_terminal_port) as usize, vc_shift),
             terminals: Terminals::new(share.terminals.len() as u32, &parameters, Memories::of(scenario, share, vc_shift)),
-            events: Events::default(),
             edge: Edge::new(scenario, share, block_ports_shift, feed_of(scenario, share, block_ports_shift)),
             packets: Packets::new(scenario.longest_packet(), first_class, facts::tags_packets(scenario), first_gaps),
             statistics: Statistics::new(share, addresses.first_border_port, scenario.failure.is_some()),
@@ -109,7 +107,7 @@ impl<'a, L: RouterState> Tile<'a, L> {
             prediction,
             parameters,
         };
-        own.events.wants_heads = own.edge.hears_heads;
+        own.in_flight.events.wants_heads = own.edge.hears_heads;
         own.connect(compiled, tile);
         Ok(own)
     }

@@ -34,6 +34,7 @@ mod flit_multicast_networks;
 mod flit_one_user;
 mod flit_progress;
 mod flit_users;
+mod floors;
 mod flow_background;
 mod flow_batches;
 mod flow_dsm;

@@ -3,43 +3,40 @@
 //! Errors are drawn where a packet arrives, for all channels that it has crossed; each copy of a multicast has its own. Routers do not
 //! look at check bits, so a packet goes where it was sent, takes the room that it was sent with, and is judged at its end.
 
-use super::Simulation;
-use crate::crosspoint::Time;
 use kasuri_model::engine::LinkErrors;
 use kasuri_network::rng::{Purpose, Stream, Streams};
 use kasuri_workload::endpoint::cenju4::Cenju4;
-use kasuri_workload::endpoint::cenju4::fault::Interrupt;
 use kasuri_workload::endpoint::cenju4::framing::{self, Damage, FLIT_BITS, Flit, WORD_FLITS};
 use kasuri_workload::endpoint::cenju4::node::Packet;
 use std::collections::BTreeMap;
 
 /// The errors of a machine's channels.
 pub(super) struct Links {
-    header_words: usize,
-    bits: Errors,
-    flits: Errors,
-    stream: Stream,
+    pub(super) header_words: usize,
+    pub(super) bits: Errors,
+    pub(super) flits: Errors,
+    pub(super) stream: Stream,
     pub(super) found: LinkErrors,
     /// By node and flight: data that is not what was sent, which nobody has noticed.
-    spoilt: BTreeMap<(u32, u32), Vec<u8>>,
+    pub(super) spoilt: BTreeMap<(u32, u32), Vec<u8>>,
 }
 
 /// Events that come with the same probability at each of many places, by the places until the next one.
-struct Errors {
+pub(super) struct Errors {
     /// `ln(1 - p)`; 0 if there are none.
-    log_failure: f64,
-    next: u64,
+    pub(super) log_failure: f64,
+    pub(super) next: u64,
 }
 
 impl Errors {
-    fn new(rate: f64, stream: &mut Stream) -> Self {
+    pub(super) fn new(rate: f64, stream: &mut Stream) -> Self {
         let log_failure = (-rate).ln_1p();
         let next = if rate > 0.0 { stream.trials(log_failure) } else { u64::MAX };
         Self { log_failure, next }
     }
 
     /// Which of the next places have one.
-    fn among(&mut self, places: u64, stream: &mut Stream) -> Vec<u64> {
+    pub(super) fn among(&mut self, places: u64, stream: &mut Stream) -> Vec<u64> {
         let mut found = Vec::new();
         if self.log_failure == 0.0 {
             return found;
@@ -72,7 +69,7 @@ impl Links {
     }
 
     /// Sends a packet over so many channels. Gives its data if that is not what was sent and nobody notices.
-    fn cross(&mut self, packet: &Packet, channels: u64) -> Result<Option<Vec<u8>>, Damage> {
+    pub(super) fn cross(&mut self, packet: &Packet, channels: u64) -> Result<Option<Vec<u8>>, Damage> {
         let words = self.header_words + packet.data.len().div_ceil(8);
         let flits = (words * WORD_FLITS) as u64;
         let bits = self.bits.among(channels * flits * u64::from(FLIT_BITS), &mut self.stream);
@@ -114,24 +111,4 @@ fn damaged(mut flits: Vec<Flit>, bits: &[u64], lost: &[u64]) -> Vec<Flit> {
     }
     let is_lost = |place: usize| lost.iter().any(|flit| flit % count == place as u64);
     flits.into_iter().enumerate().filter(|&(place, _)| !is_lost(place)).map(|(_, flit)| flit).collect()
-}
-
-impl Simulation<'_> {
-    /// Checks a packet that has arrived. One that cannot be used is gone, and the operating system is told.
-    pub(super) fn is_usable(&mut self, node: u32, flight: u32, hops: u32, now: Time) -> bool {
-        let Some(links) = &mut self.links else { return true };
-        match links.cross(&self.network.load(flight).0.packet, u64::from(hops) + 1) {
-            Ok(None) => true,
-            Ok(Some(data)) => {
-                links.spoilt.insert((node, flight), data);
-                true
-            }
-            Err(damage) => {
-                self.interrupt(node, Interrupt::Damaged(damage));
-                self.network.take(node, flight, now);
-                self.network.end_copy(flight);
-                false
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! The operating system of a node: it serves interrupts, which cost its processor time, and brings pages that are not in memory.
 
-use super::{Event, Simulation};
+use super::event::Event;
+use super::simulation::Simulation;
 use kasuri_model::engine::EngineError;
 use kasuri_workload::endpoint::cenju4::fault::{Cause, Interrupt};
 

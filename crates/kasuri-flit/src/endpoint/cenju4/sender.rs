@@ -1,28 +1,26 @@
 //! The Sender: the module that reads headers into the header registers, and the module that makes packets of them.
 
-use super::{Event, Load, Simulation};
+use super::event::Load;
 use crate::crosspoint::{Target as Destination, Time};
-use kasuri_workload::endpoint::cenju4::fault::{Fault, Interrupt};
-use kasuri_workload::endpoint::cenju4::node::{Made, Parcel, Reply, Target};
+use kasuri_workload::endpoint::cenju4::node::{Parcel, Reply};
 use kasuri_workload::endpoint::cenju4::script::Program;
 use kasuri_workload::endpoint::cenju4::task::OPERATING_SYSTEM;
 use kasuri_workload::endpoint::cenju4::{Cenju4, RegisterChoice};
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// Double words of a header.
-const HEADER_WORDS: u64 = 4;
+pub(super) const HEADER_WORDS: u64 = 4;
 
 /// A header that waits in a queue: what it is, and the number of its parcel.
 #[derive(Clone, Copy, Debug)]
-struct Queued<H> {
-    header: H,
-    parcel: u64,
+pub(super) struct Queued<H> {
+    pub(super) header: H,
+    pub(super) parcel: u64,
 }
 
 /// Where a header comes from.
 #[derive(Clone, Copy, Debug)]
-enum Header {
+pub(super) enum Header {
     /// A task of the node.
     User { task: usize, cid: u8, words: [u64; 4] },
     /// An answer, written by the node's Receiver.
@@ -30,74 +28,74 @@ enum Header {
 }
 
 /// A header register in use.
-struct Register {
-    parcel: Parcel,
-    number: u64,
+pub(super) struct Register {
+    pub(super) parcel: Parcel,
+    pub(super) number: u64,
     /// The task that sent it, if any.
-    task: Option<usize>,
+    pub(super) task: Option<usize>,
     /// It counts the registers that were filled before.
-    rank: u64,
-    destination: Destination,
+    pub(super) rank: u64,
+    pub(super) destination: Destination,
     /// When it was filled, or its last packet begun.
-    created: Time,
+    pub(super) created: Time,
     /// The operating system brings this page of its source.
-    missing: Option<u64>,
+    pub(super) missing: Option<u64>,
 }
 
 /// A packet that is being made or waits for its tail to leave.
 #[derive(Debug)]
-struct Outgoing {
+pub(super) struct Outgoing {
     /// The task that sends it, if any.
-    task: Option<usize>,
+    pub(super) task: Option<usize>,
     /// Its parcel, if it is the last packet.
-    ends: Option<Parcel>,
+    pub(super) ends: Option<Parcel>,
 }
 
 /// The sets of control registers, besides that for answers.
 #[derive(Default)]
-struct ControlRegisters {
+pub(super) struct ControlRegisters {
     /// The operating system's program.
-    system: Option<usize>,
+    pub(super) system: Option<usize>,
     /// The task that each users' set serves.
-    sets: Vec<Option<usize>>,
+    pub(super) sets: Vec<Option<usize>>,
     /// The set that is looked at first.
-    turn: usize,
+    pub(super) turn: usize,
 }
 
 /// How much there can be.
 #[derive(Clone, Copy, Default)]
-struct Limits {
-    registers: usize,
+pub(super) struct Limits {
+    pub(super) registers: usize,
     /// Headers in the queue of a task.
-    headers: usize,
+    pub(super) headers: usize,
     /// Requests without an answer.
-    outstanding: u32,
+    pub(super) outstanding: u32,
 }
 
 /// What the two modules are doing.
 #[derive(Default)]
 pub(super) struct Sender {
     /// The header queue of each task.
-    queues: Vec<VecDeque<Queued<[u64; 4]>>>,
-    answers: VecDeque<Queued<Reply>>,
-    controls: ControlRegisters,
-    reading: Option<Queued<Header>>,
+    pub(super) queues: Vec<VecDeque<Queued<[u64; 4]>>>,
+    pub(super) answers: VecDeque<Queued<Reply>>,
+    pub(super) controls: ControlRegisters,
+    pub(super) reading: Option<Queued<Header>>,
     /// In the order in which they were filled.
-    registers: VecDeque<Register>,
-    limits: Limits,
+    pub(super) registers: VecDeque<Register>,
+    pub(super) limits: Limits,
     /// Registers that have been filled.
-    filled: u64,
-    choice: RegisterChoice,
+    pub(super) filled: u64,
+    pub(super) choice: RegisterChoice,
     /// The rank of the register that was chosen last.
-    chosen: u64,
-    making: bool,
+    pub(super) chosen: u64,
+    pub(super) making: bool,
     /// What was made last, until it is in the queue to the network.
-    made: Option<(Load, Destination, u32)>,
+    pub(super) made: Option<(Load, Destination, u32)>,
     /// In the order in which they leave.
-    outgoing: VecDeque<Outgoing>,
-    outstanding: u32,
+    pub(super) outgoing: VecDeque<Outgoing>,
+    pub(super) outstanding: u32,
     /// Synchronisations that this node waits for, a bit each.
-    synchronising: u128,
+    pub(super) synchronising: u128,
     /// Tasks whose processors wait for room in their header queue.
     pub(super) blocked: Vec<bool>,
 }
@@ -129,7 +127,7 @@ impl Sender {
     }
 
     /// Takes the next header: the answers, the operating system and the users' sets take turns.
-    fn next_header(&mut self, cid_of: impl Fn(usize) -> u8) -> Option<Queued<Header>> {
+    pub(super) fn next_header(&mut self, cid_of: impl Fn(usize) -> u8) -> Option<Queued<Header>> {
         let sources = self.controls.sets.len() + 2;
         for step in 0..sources {
             let source = (self.controls.turn + step) % sources;
@@ -154,13 +152,13 @@ impl Sender {
     }
 
     /// A task that has something to send and no set of control registers.
-    fn task_without_registers(&self) -> Option<usize> {
+    pub(super) fn task_without_registers(&self) -> Option<usize> {
         let is_without = |task| self.controls.system != Some(task) && !self.controls.sets.contains(&Some(task));
         (0..self.queues.len()).find(|&task| !self.queues[task].is_empty() && is_without(task))
     }
 
     /// Has a task nothing in its queue, no parcel in a register, and has its last packet left?
-    fn is_drained(&self, task: usize) -> bool {
+    pub(super) fn is_drained(&self, task: usize) -> bool {
         let reading =
             self.reading.as_ref().is_some_and(|queued| matches!(queued.header, Header::User { task: other, .. } if other == task));
         let outgoing = self.outgoing.iter().any(|packet| packet.task == Some(task));
@@ -174,266 +172,12 @@ impl Sender {
     }
 
     /// The places of the registers in the order in which they are looked at.
-    fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         let first = match self.choice {
             RegisterChoice::Oldest => 0,
             RegisterChoice::Rotating => self.registers.iter().position(|register| register.rank > self.chosen).unwrap_or(0),
         };
         let count = self.registers.len();
         (0..count).map(move |step| (first + step) % count)
-    }
-}
-
-impl Simulation<'_> {
-    /// (1) A task has written a header and moved its queue's pointer.
-    pub(super) fn post(&mut self, node: u32, task: usize, words: [u64; 4], parcel: u64) {
-        self.stations[node as usize].sender.queues[task].push_back(Queued { header: words, parcel });
-        self.lend_registers(node);
-        self.read_header(node);
-    }
-
-    /// The Receiver puts an answer into the header queue for answers.
-    pub(super) fn answer(&mut self, node: u32, reply: Reply, parcel: u64) {
-        self.stations[node as usize].sender.answers.push_back(Queued { header: reply, parcel });
-        self.read_header(node);
-    }
-
-    /// (2) The next header is read, if a register is free for it.
-    fn read_header(&mut self, node: u32) {
-        let station = &mut self.stations[node as usize];
-        let sender = &mut station.sender;
-        if sender.reading.is_some() || sender.registers.len() >= sender.limits.registers {
-            return;
-        }
-        let processors = &station.processors;
-        let Some(queued) = sender.next_header(|task| processors[task].cid()) else { return };
-        let beats = HEADER_WORDS * self.times.beat;
-        let lasts = match queued.header {
-            // The processor has just written it: it is in the cache.
-            Header::User { cid: OPERATING_SYSTEM, .. } => self.times.cache + beats,
-            Header::User { .. } => self.times.cache + beats + self.times.node_table,
-            Header::Answer(_) => self.times.memory + beats,
-        };
-        let unblocked = match queued.header {
-            Header::User { task, .. } if std::mem::take(&mut sender.blocked[task]) => Some(task),
-            _ => None,
-        };
-        let parcel = queued.parcel;
-        sender.reading = Some(queued);
-        self.note("(2) RHM reads the header", node, "Sender RHM", parcel, self.now, self.now + lasts);
-        self.schedule(self.now + lasts, Event::HeaderRead { node });
-        if let Some(task) = unblocked {
-            self.schedule(self.now, Event::Processor { node, task: task as u32 });
-        }
-    }
-
-    /// A header has been read and checked: it fills a register, or the operating system is told why not.
-    pub(super) fn header_read(&mut self, node: u32) {
-        let station = &mut self.stations[node as usize];
-        let Some(Queued { header, parcel: number }) = station.sender.reading.take() else { return };
-        let (parcel, task, cid) = match header {
-            Header::Answer(reply) => (Ok(station.node.answer(reply)), None, 0),
-            Header::User { task, cid, words } => (station.node.admit(cid, words), Some(task), cid),
-        };
-        match parcel {
-            Ok(parcel) => {
-                let destination = destination(&parcel.target);
-                let sender = &mut station.sender;
-                sender.filled += 1;
-                let register = Register { parcel, number, task, rank: sender.filled, destination, created: self.now, missing: None };
-                sender.registers.push_back(register);
-                self.make_packet(node);
-            }
-            Err(fault) => {
-                self.interrupt(node, Interrupt::SendFault(cid, fault));
-                self.end_parcel(node, task);
-                self.wake(node);
-            }
-        }
-        self.read_header(node);
-    }
-
-    /// (3), (4) When it is idle, the module that makes packets chooses a register and makes its next packet. Before that there is none of it.
-    pub(super) fn make_packet(&mut self, node: u32) {
-        while !self.stations[node as usize].sender.making {
-            let Some(place) = self.choose(node) else { return };
-            match self.begin_packet(node, place) {
-                Ok(()) => return,
-                // The parcel stops, and others go on.
-                Err(Fault::Missing(address)) => {
-                    let register = &mut self.stations[node as usize].sender.registers[place];
-                    register.missing = Some(address);
-                    let (parcel, cid) = (register.number, register.parcel.cid());
-                    self.page_fault(node, parcel, cid, address, false);
-                }
-                Err(fault) => {
-                    let cid = self.stations[node as usize].sender.registers[place].parcel.cid();
-                    self.interrupt(node, Interrupt::SendFault(cid, fault));
-                    let station = &mut self.stations[node as usize];
-                    if !station.sender.registers[place].parcel.refuse() {
-                        let register = station.sender.registers.remove(place);
-                        self.end_parcel(node, register.and_then(|register| register.task));
-                        self.wake(node);
-                        self.read_header(node);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The first register whose packet finds room, both in the FIFO memory to the network and in the queues of the first router that its port
-    /// bits name, apart from what was promised to packets under way. Parcels to a common node stay in order.
-    fn choose(&self, node: u32) -> Option<usize> {
-        let sender = &self.stations[node as usize].sender;
-        sender.in_order().find(|&place| {
-            let register = &sender.registers[place];
-            let destination = register.destination;
-            let in_turn = !sender.registers.iter().take(place).any(|older| older.destination.meets(destination));
-            let waits = register.parcel.is_answered() && register.parcel.is_new() && sender.outstanding >= sender.limits.outstanding;
-            let flits = self.machine.constants.packet_flits(register.parcel.next_bytes());
-            in_turn && !waits && register.missing.is_none() && self.network.can_promise(node, destination, flits)
-        })
-    }
-
-    fn begin_packet(&mut self, node: u32, place: usize) -> Result<(), Fault> {
-        let now = self.now;
-        let station = &mut self.stations[node as usize];
-        let register = &mut station.sender.registers[place];
-        let sid = match register.destination {
-            Destination::Synchronisation { sid, .. } => Some(sid),
-            _ => None,
-        };
-        if let Some(sid) = sid {
-            if station.sender.synchronising & 1 << sid != 0 {
-                return Err(Fault::Synchronising(sid));
-            }
-            station.sender.synchronising |= 1 << sid;
-        }
-        if register.parcel.is_answered() && register.parcel.is_new() {
-            station.sender.outstanding += 1;
-        }
-        let bytes = register.parcel.next_bytes();
-        let made = station.node.next_packet(&mut register.parcel)?;
-        debug_assert_eq!(made.packet.data.len() as u32, bytes, "room was found for another packet");
-        let load = Load { packet: Rc::new(made.packet.clone()), parcel: register.number, created: register.created, sid };
-        let flits = self.machine.constants.packet_flits(made.packet.data.len() as u32);
-        register.created = now;
-        let (number, last, destination) = (register.number, register.parcel.is_sent(), register.destination);
-        let outgoing = Outgoing { task: register.task, ends: last.then_some(register.parcel) };
-        station.sender.chosen = register.rank;
-        station.sender.outgoing.push_back(outgoing);
-        station.sender.made = Some((load, destination, flits));
-        station.sender.making = true;
-        self.network.promise(node, destination, flits);
-        let (complete, idle) = self.read_data(node, &made, number);
-        if last {
-            self.finish(node, place);
-        }
-        self.schedule(complete, Event::Made { node });
-        self.schedule(idle, Event::Idle { node });
-        Ok(())
-    }
-
-    /// (4a), (4b) The lines are read one after the other, beside the making of the packet's header. Gives when the packet is whole, and
-    /// when the module is idle.
-    fn read_data(&mut self, node: u32, made: &Made, parcel: u64) -> (Time, Time) {
-        let translated = self.now + self.times.table_walks(made.tlb_misses);
-        let header = translated + self.times.packet;
-        self.note("(3) SPM makes the packet header", node, "Sender SPM", parcel, self.now, header);
-        let (mut time, mut complete) = (translated, header);
-        for read in &made.reads {
-            let access = match (read.coherent, read.cached) {
-                (true, true) => self.times.cache,
-                (true, false) => self.times.snoop + self.times.memory,
-                (false, _) => self.times.memory,
-            };
-            let name = if read.cached { "(4b) data from the cache" } else { "(4a) data from main memory" };
-            let end = time + access + kasuri_workload::endpoint::cenju4::memory::LINE / 8 * self.times.beat;
-            complete = complete.max(time + access + u64::from(read.needed) * self.times.beat);
-            self.note(name, node, "memory", parcel, time, end);
-            time = end;
-        }
-        (complete, time.max(complete))
-    }
-
-    /// The last packet of a parcel is being made: its register is free.
-    fn finish(&mut self, node: u32, place: usize) {
-        self.stations[node as usize].sender.registers.remove(place);
-        self.read_header(node);
-    }
-
-    /// A packet goes into the FIFO memory to the network.
-    pub(super) fn made(&mut self, node: u32) {
-        let Some((load, destination, flits)) = self.stations[node as usize].sender.made.take() else { return };
-        self.network.inject(node, destination, flits, load, self.now);
-    }
-
-    /// The module that makes packets is idle.
-    pub(super) fn idle(&mut self, node: u32) {
-        self.stations[node as usize].sender.making = false;
-        self.make_packet(node);
-    }
-
-    /// A request of a node has been answered, or a synchronisation has ended.
-    pub(super) fn answered(&mut self, node: u32, synchronisation: Option<u8>) {
-        let sender = &mut self.stations[node as usize].sender;
-        match synchronisation {
-            Some(sid) => sender.synchronising &= !(1 << sid),
-            None => sender.outstanding = sender.outstanding.saturating_sub(1),
-        }
-        self.make_packet(node);
-    }
-
-    /// The tail of a packet has left: there is room for another one. After the last one of its parcel the task is told, if it asked for that.
-    pub(super) fn gone(&mut self, node: u32) {
-        let station = &mut self.stations[node as usize];
-        let Some(Outgoing { task, ends }) = station.sender.outgoing.pop_front() else { return };
-        if let Some(parcel) = ends {
-            if let Err(fault) = parcel.notify(&mut station.node) {
-                self.interrupt(node, Interrupt::SendFault(parcel.cid(), fault));
-            }
-            self.wake(node);
-        }
-        self.end_parcel(node, task);
-        self.make_packet(node);
-    }
-
-    /// A packet has left, or a parcel was refused. If its task has nothing left, another one that waits may have its set of control registers.
-    fn end_parcel(&mut self, node: u32, task: Option<usize>) {
-        let Some(task) = task else { return };
-        let station = &mut self.stations[node as usize];
-        if station.sender.is_drained(task) {
-            let cid = station.processors[task].cid();
-            self.interrupt(node, Interrupt::QueueDrained(cid));
-            self.lend_registers(node);
-        }
-    }
-
-    /// The operating system begins to give sets of control registers whose tasks have nothing to send to tasks that have.
-    fn lend_registers(&mut self, node: u32) {
-        let sender = &mut self.stations[node as usize].sender;
-        let drained = (0..sender.controls.sets.len()).find(|&set| sender.controls.sets[set].is_some_and(|task| sender.is_drained(task)));
-        if let (Some(_), Some(set)) = (sender.task_without_registers(), drained) {
-            sender.controls.sets[set] = None;
-            self.begin_switch(node, set as u32);
-        }
-    }
-
-    /// The operating system has given a set to the task that has waited.
-    pub(super) fn switch_task(&mut self, node: u32, set: u32) {
-        let sender = &mut self.stations[node as usize].sender;
-        let other =
-            (0..sender.queues.len()).find(|&task| sender.controls.system != Some(task) && !sender.controls.sets.contains(&Some(task)));
-        sender.controls.sets[set as usize] = sender.task_without_registers().or(other);
-        self.read_header(node);
-        self.lend_registers(node);
-    }
-}
-
-fn destination(target: &Target) -> Destination {
-    match target {
-        Target::Unicast(to) => Destination::Unicast(u32::from(to.node)),
-        Target::Multicast(to) => Destination::Multicast { group: to.group, terminals: to.nodes },
-        Target::Synchronisation(to) => Destination::Synchronisation { sid: to.sid, terminals: to.nodes },
     }
 }

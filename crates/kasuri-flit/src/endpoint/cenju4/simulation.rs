@@ -1,184 +1,25 @@
-//! The Cenju-4 from event to event: processors, Senders and Receivers of all nodes on a network of crosspoint-buffered routers.
-//!
-//! Times are whole picoseconds. The parts of a node work side by side and each does one thing at a time: the processor of each task runs
-//! its program (`processor`), the Sender reads headers and makes packets (`sender`), the Receiver writes memory (`receiver`). What they do
-//! to memories and tables is the model's (`kasuri_workload::endpoint::cenju4`).
+//! The machine while it runs: its nodes, the agenda of what happens, and what is counted.
 
-mod link;
-mod operating_system;
-mod processor;
-mod receiver;
-mod sender;
-mod standstill;
-#[cfg(test)]
-mod tests;
-
+use super::event::{Event, Load, Times, picoseconds};
+use super::link::Links;
+use super::processor::Processor;
+use super::receiver::Receiver;
+use super::sender::Sender;
 use crate::crosspoint::{self, Crosspoint, Sizes, Time};
-use crate::endpoint::TimedEndpoint;
-use crate::endpoint::cenju4::link::Links;
-use crate::endpoint::cenju4::processor::Processor;
-use crate::endpoint::cenju4::receiver::Receiver;
-use crate::endpoint::cenju4::sender::Sender;
 use crate::state::statistics::Counter;
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, OperatingSystems, Outcome, Status, Totals};
 use kasuri_model::scenario::Scenario;
-use kasuri_network::registry::Member;
-use kasuri_workload::endpoint::cenju4::node::{Node, Packet};
-use kasuri_workload::endpoint::cenju4::{Cenju4, Machine};
+use kasuri_workload::endpoint::cenju4::Machine;
+use kasuri_workload::endpoint::cenju4::node::Node;
 use kasuri_workload::timeline::Span;
-use std::any::Any;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::rc::Rc;
-
-pub(super) const ENTRY: TimedEndpoint = TimedEndpoint { name: Cenju4::NAME, run };
 
 /// Events between two checks of the network's books in a `paranoid` run.
 const CHECK_PERIOD: u64 = 997;
 
-fn run(scenario: &Scenario, machine: &dyn Any, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
-    let machine = machine.downcast_ref::<Machine>().expect("the table's name is that of this type");
-    Simulation::new(scenario, machine)?.run(controller)
-}
-
-/// What happens at a time. The order is that in which things at the same time are done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Network(crosspoint::Event),
-    /// The Receiver has looked a packet's task up.
-    Looked {
-        node: u32,
-        flight: u32,
-    },
-    /// The Receiver has written a packet.
-    Written {
-        node: u32,
-    },
-    /// A packet's effect is to be seen.
-    Effect {
-        node: u32,
-        flight: u32,
-    },
-    /// The Sender has read a header.
-    HeaderRead {
-        node: u32,
-    },
-    /// The Sender has made a packet.
-    Made {
-        node: u32,
-    },
-    /// The Sender may make another packet.
-    Idle {
-        node: u32,
-    },
-    /// The operating system gives a set of control registers to another task.
-    Switch {
-        node: u32,
-        set: u32,
-    },
-    /// The operating system has brought a page that the Sender (0) or the Receiver (1) has missed.
-    Page {
-        node: u32,
-        cid: u8,
-        address: u64,
-        receiver: bool,
-    },
-    /// A processor goes on with its program.
-    Processor {
-        node: u32,
-        task: u32,
-    },
-}
-
-/// What the network carries for a packet.
-#[derive(Clone, Debug)]
-struct Load {
-    packet: Rc<Packet>,
-    parcel: u64,
-    created: Time,
-    /// Of a synchronisation, its identifier.
-    sid: Option<u8>,
-}
-
-/// One node in time.
-struct Station {
-    node: Node,
-    processors: Vec<Processor>,
-    sender: Sender,
-    receiver: Receiver,
-    /// When its last packet arrived.
-    last_arrival: Time,
-    accepted_flits: u64,
-    /// Interrupts of which the processor knows.
-    served: usize,
-}
-
-/// The constants in picoseconds. Many fields, because each is a part of its own of what takes time.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    cache: Time,
-    snoop: Time,
-    memory: Time,
-    beat: Time,
-    node_table: Time,
-    packet: Time,
-    receiver: Time,
-    line: Time,
-    atomic: Time,
-    notice: Time,
-    poll: Time,
-    pointer: Time,
-    system_call: Time,
-    interrupt: Time,
-    page_fault: Time,
-    word_copy: Time,
-}
-
-/// A running machine.
-struct Simulation<'a> {
-    scenario: &'a Scenario,
-    machine: &'a Machine,
-    times: Times,
-    cycle: Time,
-    network: Crosspoint<Load>,
-    stations: Vec<Station>,
-    agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    scheduled: u64,
-    now: Time,
-    parcels: u64,
-    unfinished: usize,
-    statistics: Statistics,
-    systems: Systems,
-    timeline: Vec<Span>,
-    /// Where channels have errors.
-    links: Option<Links>,
-}
-
-/// The operating systems of all nodes.
-#[derive(Default)]
-struct Systems {
-    done: OperatingSystems,
-    /// Nodes that have been told something just now.
-    interrupted: Vec<u32>,
-}
-
-struct Statistics {
-    packet_latency: Counter,
-    network_latency: Counter,
-    hops: Counter,
-    arrived: Totals,
-    accepted_flits: u64,
-    packets: u64,
-}
-
-/// Nanoseconds as picoseconds.
-fn picoseconds(ns: f64) -> Time {
-    // Checked to be 0 to 10^9 ns.
-    (ns * 1000.0).round() as Time
-}
-
 impl<'a> Simulation<'a> {
-    fn new(scenario: &'a Scenario, machine: &'a Machine) -> Result<Self, EngineError> {
+    pub(super) fn new(scenario: &'a Scenario, machine: &'a Machine) -> Result<Self, EngineError> {
         let constants = &machine.constants;
         let longest = constants.longest_packet();
         let cycle = picoseconds(scenario.units.cycle_ns.unwrap_or_default()).max(1);
@@ -231,13 +72,13 @@ impl<'a> Simulation<'a> {
         Ok(simulation)
     }
 
-    fn schedule(&mut self, time: Time, event: Event) {
+    pub(super) fn schedule(&mut self, time: Time, event: Event) {
         self.scheduled += 1;
         self.agenda.push(Reverse((time, self.scheduled, event)));
     }
 
     /// Puts on the agenda what the network has scheduled.
-    fn collect(&mut self) {
+    pub(super) fn collect(&mut self) {
         let mut events = std::mem::take(&mut self.network.schedule);
         for (time, event) in events.drain(..) {
             self.schedule(time, Event::Network(event));
@@ -245,7 +86,7 @@ impl<'a> Simulation<'a> {
         self.network.schedule = events;
     }
 
-    fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
+    pub(super) fn run(mut self, controller: &mut dyn Controller) -> Result<Outcome, EngineError> {
         let mut begin = 0;
         loop {
             let end = (begin + controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
@@ -274,7 +115,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn happen(&mut self, event: Event) -> Result<(), EngineError> {
+    pub(super) fn happen(&mut self, event: Event) -> Result<(), EngineError> {
         match event {
             Event::Network(crosspoint::Event::Arrived { terminal, flight, hops }) => self.arrive(terminal, flight, hops),
             Event::Network(crosspoint::Event::Gone { terminal }) => self.gone(terminal),
@@ -298,12 +139,12 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    fn unbalanced(&self, what: String) -> EngineError {
+    pub(super) fn unbalanced(&self, what: String) -> EngineError {
         EngineError::Unbalanced { cycle: self.now / self.cycle, what }
     }
 
     /// At the end nothing is left anywhere.
-    fn check_end(&self) -> Result<(), EngineError> {
+    pub(super) fn check_end(&self) -> Result<(), EngineError> {
         self.network.check().map_err(|what| self.unbalanced(what))?;
         if !self.network.is_empty() {
             return Err(self.unbalanced("packets are left in the network although nothing is to happen".to_owned()));
@@ -312,14 +153,14 @@ impl<'a> Simulation<'a> {
     }
 
     /// Notes what a part of a node did, if a timeline is wanted.
-    fn note(&mut self, name: &'static str, node: u32, part: &'static str, parcel: u64, begin: Time, end: Time) {
+    pub(super) fn note(&mut self, name: &'static str, node: u32, part: &'static str, parcel: u64, begin: Time, end: Time) {
         if self.scenario.timeline {
             let ns = |time: Time| time as f64 / 1000.0;
             self.timeline.push(Span { name, node, part, parcel, flits: 0, begin_ns: ns(begin), end_ns: ns(end) });
         }
     }
 
-    fn interval(&mut self, begin: u64, end: u64) -> Interval {
+    pub(super) fn interval(&mut self, begin: u64, end: u64) -> Interval {
         let arrived = std::mem::take(&mut self.statistics.arrived);
         let accepted_flits = std::mem::take(&mut self.statistics.accepted_flits);
         Interval {
@@ -332,7 +173,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn outcome(self, status: Status, end: u64) -> Outcome {
+    pub(super) fn outcome(self, status: Status, end: u64) -> Outcome {
         let standstill = if status == Status::Deadlock { self.standstill() } else { Vec::new() };
         let cycles = if status == Status::MaxCycles { end } else { self.now.div_ceil(self.cycle) };
         let in_cycles = |time: Time| time as f64 / self.cycle as f64;
@@ -365,40 +206,52 @@ impl<'a> Simulation<'a> {
     }
 }
 
-impl Times {
-    fn of(constants: &Cenju4) -> Self {
-        Self {
-            cache: picoseconds(constants.cache_ns),
-            snoop: picoseconds(constants.snoop_ns),
-            memory: picoseconds(constants.memory_ns),
-            beat: picoseconds(constants.beat_ns),
-            node_table: picoseconds(constants.node_table_ns),
-            packet: picoseconds(constants.packet_ns),
-            receiver: picoseconds(constants.receiver_ns),
-            line: picoseconds(constants.line_ns),
-            atomic: picoseconds(constants.atomic_ns),
-            notice: picoseconds(constants.notice_ns),
-            poll: picoseconds(constants.poll_ns),
-            pointer: picoseconds(constants.pointer_ns),
-            system_call: picoseconds(constants.system_call_ns),
-            interrupt: picoseconds(constants.interrupt_ns),
-            page_fault: picoseconds(constants.page_fault_ns),
-            word_copy: picoseconds(constants.word_copy_ns),
-        }
-    }
+/// One node in time.
+pub(super) struct Station {
+    pub(super) node: Node,
+    pub(super) processors: Vec<Processor>,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    /// When its last packet arrived.
+    pub(super) last_arrival: Time,
+    pub(super) accepted_flits: u64,
+    /// Interrupts of which the processor knows.
+    pub(super) served: usize,
+}
 
-    /// A read of main memory of so many double words.
-    fn memory_read(&self, words: u64) -> Time {
-        self.memory + words * self.beat
-    }
+/// A running machine.
+pub(super) struct Simulation<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) machine: &'a Machine,
+    pub(super) times: Times,
+    pub(super) cycle: Time,
+    pub(super) network: Crosspoint<Load>,
+    pub(super) stations: Vec<Station>,
+    pub(super) agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    pub(super) scheduled: u64,
+    pub(super) now: Time,
+    pub(super) parcels: u64,
+    pub(super) unfinished: usize,
+    pub(super) statistics: Statistics,
+    pub(super) systems: Systems,
+    pub(super) timeline: Vec<Span>,
+    /// Where channels have errors.
+    pub(super) links: Option<Links>,
+}
 
-    /// A system call that writes an entry of a table, two double words.
-    fn registration(&self) -> Time {
-        self.system_call + self.memory_read(2)
-    }
+/// The operating systems of all nodes.
+#[derive(Default)]
+pub(super) struct Systems {
+    pub(super) done: OperatingSystems,
+    /// Nodes that have been told something just now.
+    pub(super) interrupted: Vec<u32>,
+}
 
-    /// The walk through the segment table and the page table for so many translations.
-    fn table_walks(&self, misses: u32) -> Time {
-        2 * Time::from(misses) * self.memory_read(1)
-    }
+pub(super) struct Statistics {
+    pub(super) packet_latency: Counter,
+    pub(super) network_latency: Counter,
+    pub(super) hops: Counter,
+    pub(super) arrived: Totals,
+    pub(super) accepted_flits: u64,
+    pub(super) packets: u64,
 }

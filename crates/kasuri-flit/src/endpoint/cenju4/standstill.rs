@@ -1,6 +1,6 @@
 //! A standstill in words: what nodes have refused, and what programs wait for.
 
-use super::{Simulation, Station};
+use super::simulation::{Simulation, Station};
 use kasuri_network::id::TerminalId;
 use kasuri_workload::endpoint::cenju4::fault::Interrupt;
 use kasuri_workload::endpoint::cenju4::script::Op;

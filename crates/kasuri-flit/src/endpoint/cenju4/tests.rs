@@ -1,7 +1,9 @@
+use super::event::*;
+use super::simulation::*;
 use super::*;
 use crate::FlitEngine;
 use crate::crosspoint::Target;
-use kasuri_model::engine::Engine;
+use kasuri_model::engine::{Command, Engine, Interval, Status};
 use kasuri_model::router::RouterParameters;
 use kasuri_network::registry::find;
 use kasuri_network::rng::{Purpose, Streams};
@@ -9,12 +11,14 @@ use kasuri_network::routing::{ROUTINGS, Routing};
 use kasuri_network::topology::{BuildContext, ChannelParameters, NoFiles, TOPOLOGIES};
 use kasuri_workload::endpoint::cenju4::fault::{Cause, Fault, Interrupt};
 use kasuri_workload::endpoint::cenju4::memory::PAGE;
+use kasuri_workload::endpoint::cenju4::node::Node;
 use kasuri_workload::endpoint::cenju4::parcel::{Header, Kind, Protocol, SENT};
 use kasuri_workload::endpoint::cenju4::script::{ANSWERS, COUNTER, Op, Program, Put, RINGS, SOURCE, Script, TARGET, WORDS, sequence};
 use kasuri_workload::endpoint::cenju4::set_up;
 use kasuri_workload::endpoint::cenju4::task::{Destination, LOG_ENTRY, OPERATING_SYSTEM, Synchronisation};
 use kasuri_workload::endpoint::{ENDPOINTS, EndpointContext, EndpointError, Prepared};
 use kasuri_workload::units::Units;
+use std::cmp::Reverse;
 use std::sync::Arc;
 use toml::Table;
 

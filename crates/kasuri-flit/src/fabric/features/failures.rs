@@ -98,6 +98,6 @@ impl<L: RouterState> Tile<'_, L> {
         if let Some(failures) = &mut self.routing.failures {
             failures.lost += 1;
         }
-        self.events.list.push(Event::Loss(Loss { drawn, source: record.source, serial: record.serial, now, is_measured }));
+        self.in_flight.events.list.push(Event::Loss(Loss { drawn, source: record.source, serial: record.serial, now, is_measured }));
     }
 }

@@ -1,7 +1,8 @@
 //! Crosspoint-buffered routers: a queue at each crossing of an input and an output. An output takes a flit from any of its queues,
 //! whatever other outputs take from the same input in the same cycle, so that there is no switch to be allocated.
 
-use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
+use crate::fabric::layouts::plain::departures::Departure;
+use crate::fabric::layouts::plain::{Plain, Pointers};
 use crate::record::list::List;
 use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;

@@ -1,6 +1,5 @@
 //! Routers that take several steps in a cycle: their channels still carry one flit in a cycle, and one message with credits.
 
-use crate::fabric::layouts::plain::Departure;
 use crate::record::clock::Sent;
 use kasuri_network::memory::Column;
 
@@ -47,5 +46,20 @@ impl Departures {
         let departure = now.max(self.last_credit[port] + 1);
         self.last_credit[port] = departure;
         departure
+    }
+}
+
+/// The cycles, by their low 32 bits, from which the delays of a flit and of its credit count.
+#[derive(Clone, Copy)]
+pub(super) struct Departure {
+    pub(super) flit: u32,
+    pub(super) credit: u32,
+}
+
+impl Departure {
+    /// Both leave in the cycle of their switch grant.
+    #[inline(always)]
+    pub(super) fn at(now: u64) -> Self {
+        Self { flit: now as u32, credit: now as u32 }
     }
 }

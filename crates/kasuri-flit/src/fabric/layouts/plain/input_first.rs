@@ -6,24 +6,6 @@ use crate::record::list::List;
 use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::tile::Tile;
-use kasuri_network::memory::Column;
-
-/// What is noted within a cycle.
-pub(super) struct Picks {
-    /// By input port: how far its candidate is from its pointers.
-    distance: Column<u64>,
-    /// By output port: the input port that has the best claim to it, or [`NONE`].
-    chosen: Column<u32>,
-    /// Input ports that have picked, and output ports that they picked.
-    inputs: Vec<u32>,
-    outputs: Vec<u32>,
-}
-
-impl Picks {
-    pub(super) fn new(ports: usize) -> Self {
-        Self { distance: Column::filled(ports, 0), chosen: Column::filled(ports, NONE), inputs: Vec::new(), outputs: Vec::new() }
-    }
-}
 
 impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Each input port picks an output port, each output port one of those that picked it; a pointer moves one beyond the partner.

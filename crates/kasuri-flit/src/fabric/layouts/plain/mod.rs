@@ -6,13 +6,16 @@
 mod crosspoint;
 mod departures;
 mod input_first;
-pub(crate) mod one_flit;
+pub(crate) mod notes;
+mod one_flit;
+mod picks;
 mod predicted;
 mod prefetching;
 
 use crate::fabric::cycle::RouterCycle;
-use crate::fabric::layouts::plain::departures::Departures;
-use crate::fabric::layouts::plain::input_first::Picks;
+use crate::fabric::layouts::plain::departures::{Departure, Departures};
+use crate::fabric::layouts::plain::notes::Notes;
+use crate::fabric::layouts::plain::picks::Picks;
 use crate::record::allocators::allocator::{Pointers as AllocatorPointers, from_pointer};
 use crate::record::allocators::{self, PlainAllocator};
 use crate::record::links::Links;
@@ -102,7 +105,7 @@ pub(crate) struct Plain<M> {
     /// Within a cycle of a block: speculative switch bids, output port and input slot.
     speculative: Vec<(u32, u32)>,
     /// Where all packets are of one flit, and the cycle for them serves.
-    notes: Option<one_flit::Notes>,
+    notes: Option<Notes>,
     switch: SwitchAllocation<M>,
 }
 
@@ -188,9 +191,7 @@ impl<M: VcMask> RouterState for Plain<M> {
             granted: List::with_capacity(most_ports << M::SHIFT),
             tails: List::with_capacity(most_ports),
             speculative: Vec::new(),
-            notes: parameters
-                .one_flit
-                .then(|| one_flit::Notes::new(&parameters.vc_allocator, &parameters.switch_allocator, M::BITS, ports)),
+            notes: parameters.one_flit.then(|| Notes::new(&parameters.vc_allocator, &parameters.switch_allocator, M::BITS, ports)),
             switch: SwitchAllocation::new(parameters, ports),
         }
     }
@@ -303,7 +304,7 @@ impl<M: VcMask> RouterState for Plain<M> {
     }
 
     fn is_ready(&self, output: u32) -> Option<bool> {
-        if self.notes.as_ref().is_some_and(one_flit::Notes::lists_slots) {
+        if self.notes.as_ref().is_some_and(Notes::lists_slots) {
             return Some(self.active.iter().any(|active| active.as_slice().contains(&output)));
         }
         Some(!self.output_port[output >> M::SHIFT].ready.and(M::bit(output & (M::BITS - 1))).is_empty())
@@ -698,21 +699,6 @@ impl<M: VcMask> Tile<'_, Plain<M>> {
             self.layout.input[slot].output = NONE;
             self.release(slot, output, lists);
         }
-    }
-}
-
-/// The cycles, by their low 32 bits, from which the delays of a flit and of its credit count.
-#[derive(Clone, Copy)]
-struct Departure {
-    flit: u32,
-    credit: u32,
-}
-
-impl Departure {
-    /// Both leave in the cycle of their switch grant.
-    #[inline(always)]
-    fn at(now: u64) -> Self {
-        Self { flit: now as u32, credit: now as u32 }
     }
 }
 

@@ -9,63 +9,20 @@
 //! Round-robin pointers are those of the slots and ports themselves, also of the separable input-first allocators, which the general cycle
 //! keeps apart.
 
-use crate::fabric::layouts::plain::{Departure, Plain, Pointers};
+use crate::fabric::layouts::plain::departures::Departure;
+use crate::fabric::layouts::plain::notes::NOTHING_CHOSEN;
+use crate::fabric::layouts::plain::notes::Notes;
+use crate::fabric::layouts::plain::{Plain, Pointers};
 use crate::record::allocators::allocator::from_pointer;
 use crate::record::allocators::masks::Rule;
-use crate::record::allocators::rule_on_masks;
 use crate::record::list::{List, put_back};
 use crate::record::marks::NONE;
 use crate::record::vc_mask::VcMask;
 use crate::state::blocks::Block;
 use crate::state::parameters::Parameters;
 use crate::state::tile::Tile;
-use kasuri_model::router::{AllocatorParameters, Bidding, VcRelease};
-use kasuri_network::memory::Column;
+use kasuri_model::router::{Bidding, VcRelease};
 use std::hint::select_unpredictable;
-
-/// The distance of no candidate. One may be as far, and is taken nevertheless.
-const NOTHING_CHOSEN: u64 = u64::MAX;
-
-/// What is noted within a step.
-pub(super) struct Notes {
-    /// How virtual channels are allocated, and how switches are.
-    channels: Rule,
-    switch: Rule,
-    /// By virtual channel of a port: the head with the best claim to it.
-    claims: Column<u32>,
-    /// Heads to which virtual channels of a port are offered.
-    offers: Vec<(u32, u32)>,
-    /// By input port: how far its candidate is from its pointers, or [`NOTHING_CHOSEN`].
-    distance: Column<u64>,
-    /// By output port: the input port that has the best claim to it, or that it is matched to, or [`NONE`].
-    chosen: Column<u32>,
-    /// Output ports that no input port has accepted yet.
-    open: List,
-}
-
-impl Notes {
-    /// What the cycle notes of so many ports, and of so many virtual channels of a port.
-    pub(super) fn new(vc: &AllocatorParameters, switch: &AllocatorParameters, channels: u32, ports: u32) -> Self {
-        let rule = |parameters| rule_on_masks(parameters).expect("the cycle serves routers with such allocators only");
-        let switch = rule(switch);
-        let if_noted = |is_noted: bool| if is_noted { ports as usize } else { 0 };
-        let matched_again = if_noted(matches!(switch, Rule::Islip(2..)));
-        Self {
-            channels: rule(vc),
-            switch,
-            claims: Column::filled(channels as usize, NONE),
-            offers: Vec::new(),
-            distance: Column::filled(if_noted(switch == Rule::InputFirst), NOTHING_CHOSEN),
-            chosen: Column::filled(if_noted(switch != Rule::Islip(1)), NONE),
-            open: List::with_capacity(matched_again),
-        }
-    }
-
-    /// Are output slots listed as active, and not their ports?
-    pub(super) fn lists_slots(&self) -> bool {
-        self.switch == Rule::InputFirst
-    }
-}
 
 impl<M: VcMask> Tile<'_, Plain<M>> {
     /// Advances a block of routers through cycle `now`.
