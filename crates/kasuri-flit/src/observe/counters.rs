@@ -13,7 +13,7 @@ use kasuri_network::id::RouterId;
 pub(crate) const OCCUPANCY_PERIOD: u64 = 256;
 
 /// Cycles after which the ports' short counters are collected in any case: a flit a cycle fits into 32 bits for longer.
-const MOST_CYCLES_UNCOLLECTED: u64 = 1 << 30;
+const COLLECTION_PERIOD: u64 = 1 << 30;
 
 impl<L: RouterState> Tile<'_, L> {
     pub(crate) fn sample_occupancy(&mut self) {
@@ -42,7 +42,7 @@ impl<L: RouterState> Tile<'_, L> {
     pub(crate) fn close_interval(&mut self, ages: bool) -> Interval {
         let now = self.cycle;
         self.take_mail();
-        if now - self.wiring.collected_in >= MOST_CYCLES_UNCOLLECTED {
+        if now - self.wiring.collected_in >= COLLECTION_PERIOD {
             self.collect_counters();
         }
         if let Some(unit) = &mut self.prediction {

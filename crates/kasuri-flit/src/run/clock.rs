@@ -24,12 +24,12 @@ use kasuri_network::network::Endpoint;
 /// Cycles between two checks of the invariants in a `paranoid` run.
 const INVARIANTS_PERIOD: u64 = 61;
 
-/// Windows, times terminals, between two looks whether the controller wants the interval to end: milliseconds of work.
-const TERMINAL_WINDOWS_BETWEEN_LOOKS: u64 = 1 << 16;
+/// Terminal-windows between two polls of the controller, which may want the interval to end: milliseconds of work.
+const POLL_INTERVAL: u64 = 1 << 16;
 
 /// Intervals in a row that may end in the cycle in which they began: a phase of measurement of which nothing is outstanding is over at
 /// once, and there are fewer phases than this.
-const MOST_ENDINGS_AT_ONCE: u32 = 8;
+const MAX_EMPTY_INTERVALS: u32 = 8;
 
 /// Why the clock was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ pub(crate) struct Run<'a, L: RouterCycle> {
     partition: Partition,
     /// Tells the tiles what to send of a closed workload, if there is one whose terminals do not go on by themselves; do they?
     dispatcher: Option<Dispatcher<'a>>,
-    goes_on_locally: bool,
+    is_locally_driven: bool,
     /// Flits of packets whose tails are missing that terminals may have got, at most: all but the tail in each virtual channel.
-    most_untold_flits: i64,
+    max_partial_flits: i64,
     /// Does the run end by itself?
     pub(crate) ends: bool,
-    /// Does the controller know that a terminal has finished its batch?
-    told_first_finished: bool,
+    /// Has the controller been notified that a terminal has finished its batch?
+    first_finish_reported: bool,
     pub(crate) cycle: u64,
     /// Cycles for which a tile runs without the others.
     window: u64,
@@ -87,9 +87,9 @@ impl<'a, L: RouterCycle> Run<'a, L> {
             tiles,
             partition,
             dispatcher,
-            goes_on_locally: facts::is_local(scenario),
-            most_untold_flits: sinks * i64::from(scenario.longest_packet() - 1),
-            told_first_finished: false,
+            is_locally_driven: facts::is_local(scenario),
+            max_partial_flits: sinks * i64::from(scenario.longest_packet() - 1),
+            first_finish_reported: false,
             cycle: 0,
             window: u64::from(compiled.parameters.window),
             mailed_until: u64::from(compiled.parameters.window),
@@ -110,7 +110,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     }
 
     pub(crate) fn run(mut self, controller: &mut dyn Controller, team: &mut Team<'_>) -> Result<Outcome, EngineError> {
-        let mut endings_at_once = 0;
+        let mut empty_intervals = 0;
         loop {
             let (begin, end) = self.begun.take().unwrap_or_else(|| self.begin_interval(controller));
             let halt = self.advance(end, controller, team)?;
@@ -125,9 +125,9 @@ impl<'a, L: RouterCycle> Run<'a, L> {
                 }
                 None => controller.interval_ended(&interval),
             };
-            endings_at_once = if self.cycle > begin { 0 } else { endings_at_once + 1 };
-            if endings_at_once > MOST_ENDINGS_AT_ONCE && !matches!(command, Command::End(_)) {
-                let what = format!("the rules of measurement ask again and again for what is over, {command:?} last");
+            empty_intervals = if self.cycle > begin { 0 } else { empty_intervals + 1 };
+            if empty_intervals > MAX_EMPTY_INTERVALS && !matches!(command, Command::End(_)) {
+                let what = format!("controller did not advance: {command:?} repeated on an empty interval");
                 return Err(EngineError::Unbalanced { cycle: self.cycle, what });
             }
             match command {
@@ -152,13 +152,13 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     /// Runs until `end`, until nothing is left to wait for, or until the controller wants the interval to end.
     pub(crate) fn advance(&mut self, end: u64, controller: &dyn Controller, team: &mut Team<'_>) -> Result<Halt, EngineError> {
         let (mut windows, terminals) = (0u64, u64::from(self.scenario.network.terminal_count()));
-        let windows_between_looks = TERMINAL_WINDOWS_BETWEEN_LOOKS / terminals.max(1) + 1;
+        let poll_interval = POLL_INTERVAL / terminals.max(1) + 1;
         while self.cycle < end {
             if self.is_over() {
                 return Ok(Halt::Over);
             }
             windows += 1;
-            if windows.is_multiple_of(windows_between_looks) && controller.wants_end() {
+            if windows.is_multiple_of(poll_interval) && controller.wants_end() {
                 return Ok(Halt::AtEnd);
             }
             let before = self.cycle;
@@ -171,7 +171,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
             if !self.advance_once(end.min(self.changes.next()), team)? {
                 return Ok(Halt::Standstill);
             }
-            assert!(self.cycle > before, "the clock stands still in cycle {before}");
+            assert!(self.cycle > before, "clock did not advance at cycle {before}");
         }
         Ok(Halt::AtEnd)
     }
@@ -194,7 +194,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
                 // Who waits for what was lost has nothing to send.
                 let due = dispatcher.next_due(self.cycle, end);
                 next = next.min(if sends_later { due.unwrap_or(end) } else { due? });
-            } else if self.goes_on_locally && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
+            } else if self.is_locally_driven && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
                 return Err(EngineError::never_sent(self.to_come() as u64, None));
             }
             self.skip_to(next);
@@ -222,7 +222,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     /// The length of the next window. Windows end with intervals; where these are short, several windows go together as long as something
     /// is due in each, and the last of them alone ends with a sample.
     fn window_length(&self, end: u64) -> u64 {
-        if self.goes_on_locally {
+        if self.is_locally_driven {
             return self.local_window_length(end);
         }
         let until_end = |cycle: u64| self.window.min(self.interval_ends.after(cycle, end) - cycle);
@@ -242,7 +242,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     fn local_window_length(&self, end: u64) -> u64 {
         let terminals = u64::from(self.scenario.network.terminal_count());
         let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().flits_to_come()).sum();
-        let cycles_to_come = (flits - self.most_untold_flits).max(0) as u64 / terminals.max(1);
+        let cycles_to_come = (flits - self.max_partial_flits).max(0) as u64 / terminals.max(1);
         let until_sample = OCCUPANCY_PERIOD - self.cycle % OCCUPANCY_PERIOD;
         self.window.min(cycles_to_come).min(until_sample).clamp(1, end - self.cycle)
     }
@@ -339,7 +339,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     #[inline(always)]
     fn is_over(&self) -> bool {
         match self.phase() {
-            Phase::WarmUp | Phase::Measuring => self.ends && (self.is_done() || !self.told_first_finished && self.has_first_finished()),
+            Phase::WarmUp | Phase::Measuring => self.ends && (self.is_done() || !self.first_finish_reported && self.has_first_finished()),
             Phase::Draining => self.undelivered() == 0,
             Phase::Emptying => self.live_count() == 0 && self.tiles.iter().all(|tile| tile.edge.feed().held() == 0),
         }
@@ -369,8 +369,8 @@ impl<'a, L: RouterCycle> Run<'a, L> {
         let mut interval = Interval { end_cycle: now, cycles: now - begin, ..Interval::default() };
         closed.iter().for_each(|of_tile| interval.absorb(of_tile));
         interval.in_flight_flits = self.flits_in_flight();
-        self.told_first_finished = self.has_first_finished();
-        interval.first_finished = self.told_first_finished;
+        self.first_finish_reported = self.has_first_finished();
+        interval.first_finished = self.first_finish_reported;
         interval.counted_cycles = self.tiles[0].statistics.counting.rate_cycles(now);
         interval.outstanding_packets = match self.phase() {
             Phase::Draining => self.undelivered(),
