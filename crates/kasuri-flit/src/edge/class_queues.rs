@@ -71,7 +71,7 @@ impl<L: RouterState> Tile<'_, L> {
             }
         }
         self.terminals.set_blocked(terminal, waits);
-        asks_again || waits && self.parameters.redraws_entry || self.edge.owes_answer(terminal)
+        asks_again || waits && self.parameters.redraws_entry || self.edge.has_pending_reply(terminal)
     }
 
     /// Draws the packet of a queue that has none, and finds its virtual channel. Notes whether one may come in the next cycle.

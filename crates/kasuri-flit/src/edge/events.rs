@@ -18,7 +18,7 @@ impl<L: RouterState> Tile<'_, L> {
         let mut events = std::mem::take(&mut self.in_flight.events.list);
         for event in events.drain(..) {
             match event {
-                Event::Head(head) => self.edge.head_came(head),
+                Event::Head(head) => self.edge.on_head_at_router(head),
                 Event::Loss(loss) => self.hand_on_loss(loss),
             }
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// Those of the tile's terminals, less those that have arrived at the tile's terminals.
-    to_come: i64,
+    outstanding: i64,
     /// The number of the tile's first terminal in the network.
     first: u32,
     /// By terminal: its own, replies not counted unless the batches count them.
@@ -48,7 +48,7 @@ impl Batch {
             return None;
         }
         let (first, terminals) = (share.terminals.start, share.terminals.len() as u32);
-        let (mut to_come, mut of_terminal) = (0, vec![0; terminals as usize]);
+        let (mut outstanding, mut of_terminal) = (0, vec![0; terminals as usize]);
         let changing = scenario.users.clone().filter(|users| users.users.iter().any(|user| user.change_every.is_some()));
         let mut of_users = changing.map(|users| {
             let left = vec![0; users.users.len() * terminals as usize];
@@ -62,25 +62,25 @@ impl Batch {
                 if let Some(left) = of_users.as_mut().and_then(|users| users.left(number, terminal)) {
                     *left += count;
                 }
-                to_come += count as i64 * if answers_come_besides { 2 } else { 1 };
+                outstanding += count as i64 * if answers_come_besides { 2 } else { 1 };
             }
         }
-        Some(Self { to_come, first, of_terminal, of_users, counts_answers: scenario.counts_answers(), first_finished: false })
+        Some(Self { outstanding, first, of_terminal, of_users, counts_answers: scenario.counts_answers(), first_finished: false })
     }
 
     /// What is left, over all tiles.
-    pub(crate) fn to_come(&self) -> i64 {
-        self.to_come
+    pub(crate) fn outstanding(&self) -> i64 {
+        self.outstanding
     }
 
     /// An answer is sent beyond the batch.
     pub(crate) fn add(&mut self) {
-        self.to_come += 1;
+        self.outstanding += 1;
     }
 
     /// A packet has arrived at a terminal of the tile. Does it count for the batch of its source ([`Self::delivered`])?
     pub(crate) fn packet_arrived(&mut self, packet: &Packet) -> bool {
-        self.to_come -= 1;
+        self.outstanding -= 1;
         !packet.is_reply || self.counts_answers
     }
 
@@ -117,7 +117,7 @@ impl Batch {
 
     /// A packet of a terminal will not be sent, nor answered.
     pub(crate) fn drop_packet(&mut self, class: u8, source: u32, answered: bool) {
-        self.to_come -= 1 + i64::from(answered);
+        self.outstanding -= 1 + i64::from(answered);
         self.note_gone(class, source);
         let left = &mut self.of_terminal[(source - self.first) as usize];
         *left -= 1;

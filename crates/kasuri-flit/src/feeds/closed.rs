@@ -163,7 +163,7 @@ impl PacketFeed for Messages<'_> {
         true
     }
 
-    fn to_come(&self) -> i64 {
+    fn outstanding(&self) -> i64 {
         // So is what is still to come.
         0
     }

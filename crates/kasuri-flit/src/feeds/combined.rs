@@ -69,8 +69,8 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().find_map(|feed| feed.next_passing(terminal, queue))
     }
 
-    fn owes_answer(&self, terminal: u32) -> bool {
-        self.feeds.iter().any(|feed| feed.owes_answer(terminal))
+    fn has_pending_reply(&self, terminal: u32) -> bool {
+        self.feeds.iter().any(|feed| feed.has_pending_reply(terminal))
     }
 
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
@@ -85,12 +85,12 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().fold(false, |more, feed| feed.tail_left(left) || more)
     }
 
-    fn head_came(&mut self, head: &HeadAtRouter) {
-        self.feeds.iter_mut().for_each(|feed| feed.head_came(head));
+    fn on_head_at_router(&mut self, head: &HeadAtRouter) {
+        self.feeds.iter_mut().for_each(|feed| feed.on_head_at_router(head));
     }
 
-    fn hears_heads(&self) -> bool {
-        self.feeds.iter().any(|feed| feed.hears_heads())
+    fn wants_head_events(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.wants_head_events())
     }
 
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues) {
@@ -138,24 +138,24 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter().all(|feed| feed.is_idle())
     }
 
-    fn frees_later(&self) -> bool {
-        self.feeds.iter().any(|feed| feed.frees_later())
+    fn will_free_sink(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.will_free_sink())
     }
 
-    fn will_act(&self) -> bool {
-        self.feeds.iter().any(|feed| feed.will_act())
+    fn has_pending_timer(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.has_pending_timer())
     }
 
     fn ends(&self) -> bool {
         self.feeds.iter().any(|feed| feed.ends())
     }
 
-    fn to_come(&self) -> i64 {
-        self.feeds.iter().filter(|feed| feed.ends()).map(|feed| feed.to_come()).sum()
+    fn outstanding(&self) -> i64 {
+        self.feeds.iter().filter(|feed| feed.ends()).map(|feed| feed.outstanding()).sum()
     }
 
-    fn flits_to_come(&self) -> i64 {
-        self.feeds.iter().map(|feed| feed.flits_to_come()).sum()
+    fn outstanding_flits(&self) -> i64 {
+        self.feeds.iter().map(|feed| feed.outstanding_flits()).sum()
     }
 
     fn has_first_finished(&self) -> bool {

@@ -22,8 +22,8 @@ pub(crate) struct Dispatcher<'a> {
     tokens: Vec<Token>,
     free: Vec<u32>,
     /// Messages that have not arrived, and of each part; when those have arrived that have.
-    to_come: u64,
-    parts_to_come: Vec<u64>,
+    outstanding: u64,
+    outstanding_of_parts: Vec<u64>,
     parts_done: Vec<Option<u64>>,
     /// What tiles have noted; memory to use.
     progress: Progress,
@@ -39,8 +39,8 @@ impl<'a> Dispatcher<'a> {
             first_class: scenario.classes.len() as u8,
             tokens: Vec::new(),
             free: Vec::new(),
-            to_come: closed.workload.messages(),
-            parts_to_come: closed.parts.iter().map(|part| part.messages).collect(),
+            outstanding: closed.workload.messages(),
+            outstanding_of_parts: closed.parts.iter().map(|part| part.messages).collect(),
             parts_done: vec![None; closed.parts.len()],
             progress: Progress::default(),
         })
@@ -86,10 +86,10 @@ impl<'a> Dispatcher<'a> {
             let token = self.tokens[record as usize];
             self.agenda.arrives(token, now as f64, now as f64);
             self.free.push(record);
-            self.to_come -= 1;
+            self.outstanding -= 1;
             let part = self.closed.part_of(token);
-            self.parts_to_come[part] -= 1;
-            if self.parts_to_come[part] == 0 {
+            self.outstanding_of_parts[part] -= 1;
+            if self.outstanding_of_parts[part] == 0 {
                 self.parts_done[part] = Some(now);
             }
         }
@@ -101,14 +101,14 @@ impl<'a> Dispatcher<'a> {
     /// Nothing is due, and messages have not been sent.
     pub(crate) fn next_due(&self, now: u64, limit: u64) -> Result<u64, EngineError> {
         if self.agenda.is_idle() {
-            return Err(EngineError::never_sent(self.to_come, self.agenda.standstill()));
+            return Err(EngineError::never_sent(self.outstanding, self.agenda.standstill()));
         }
         Ok((self.agenda.next_due().ceil() as u64).clamp(now, limit.max(now)))
     }
 
     /// Has everything arrived and ended?
     pub(crate) fn is_done(&self) -> bool {
-        self.to_come == 0 && self.agenda.is_idle()
+        self.outstanding == 0 && self.agenda.is_idle()
     }
 
     /// What is to be told at the end.

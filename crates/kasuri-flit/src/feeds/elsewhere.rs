@@ -16,7 +16,7 @@ impl PacketFeed for Elsewhere {
         false
     }
 
-    fn hears_heads(&self) -> bool {
+    fn wants_head_events(&self) -> bool {
         true
     }
 
@@ -30,7 +30,7 @@ impl PacketFeed for Elsewhere {
         false
     }
 
-    fn to_come(&self) -> i64 {
+    fn outstanding(&self) -> i64 {
         0
     }
 }

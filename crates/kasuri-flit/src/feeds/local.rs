@@ -67,10 +67,10 @@ pub(crate) struct LocalWorkload<'a> {
     leaving: Counts,
     arriving: Counts,
     /// Messages of the whole workload, in the first tile, less those that have arrived in this one.
-    messages_to_come: i64,
+    outstanding_messages: i64,
     /// Flits that are sure to arrive, in the same way. Of many messages it is not known how long they are until they are sent: each has one at
     /// least.
-    flits_to_come: i64,
+    outstanding_flits: i64,
     are_flits_known: bool,
 }
 
@@ -101,8 +101,8 @@ impl<'a> LocalWorkload<'a> {
             outgoing: vec![Outgoing::default(); share.terminals.len()],
             leaving: Counts::default(),
             arriving: Counts::default(),
-            messages_to_come: if is_first { messages as i64 } else { 0 },
-            flits_to_come: if is_first { flits } else { 0 },
+            outstanding_messages: if is_first { messages as i64 } else { 0 },
+            outstanding_flits: if is_first { flits } else { 0 },
             are_flits_known,
         })
     }
@@ -134,7 +134,7 @@ impl<'a> LocalWorkload<'a> {
     /// A message joins the queue of its source.
     fn queue(&mut self, message: Message, now: u64, queues: &mut Queues) {
         if !self.are_flits_known {
-            self.flits_to_come += i64::from(message.flits) - 1;
+            self.outstanding_flits += i64::from(message.flits) - 1;
         }
         self.outgoing[(message.source.0 - self.terminals.start) as usize].messages.push_back((message, now));
         queues.wake(message.source.0);
@@ -205,9 +205,9 @@ impl PacketFeed for LocalWorkload<'_> {
     }
 
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, _queues: &mut Queues) {
-        self.flits_to_come -= i64::from(arrival.record.flits);
+        self.outstanding_flits -= i64::from(arrival.record.flits);
         if self.arriving.is_last(arrival.tag) {
-            self.messages_to_come -= 1;
+            self.outstanding_messages -= 1;
             if self.hears_arrivals {
                 let block = self.block_of(arrival.record.destination);
                 self.events[block].happen(Event::Arrived(arrival.tag.token()));
@@ -233,7 +233,7 @@ impl PacketFeed for LocalWorkload<'_> {
         Ok((due.ceil() as u64).clamp(now, limit.max(now)))
     }
 
-    fn will_act(&self) -> bool {
+    fn has_pending_timer(&self) -> bool {
         self.events.iter().any(|events| events.count() > 0)
     }
 
@@ -241,12 +241,12 @@ impl PacketFeed for LocalWorkload<'_> {
         true
     }
 
-    fn to_come(&self) -> i64 {
-        self.messages_to_come + self.events.iter().map(|events| events.count() as i64).sum::<i64>()
+    fn outstanding(&self) -> i64 {
+        self.outstanding_messages + self.events.iter().map(|events| events.count() as i64).sum::<i64>()
     }
 
-    fn flits_to_come(&self) -> i64 {
-        self.flits_to_come
+    fn outstanding_flits(&self) -> i64 {
+        self.outstanding_flits
     }
 
     fn report(&mut self, report: &mut Report) {

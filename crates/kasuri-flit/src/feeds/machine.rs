@@ -157,7 +157,7 @@ impl PacketFeed for Interfaces<'_> {
         true
     }
 
-    fn head_came(&mut self, head: &HeadAtRouter) {
+    fn on_head_at_router(&mut self, head: &HeadAtRouter) {
         if head.class >= self.first_class && self.network.ejection_port(head.destination).0 == head.router {
             self.nodes.come(head.destination, head.now);
         }
@@ -165,11 +165,11 @@ impl PacketFeed for Interfaces<'_> {
 
     fn take_letter(&mut self, letter: &Letter, _queues: &mut Queues) {
         if let Letter::HeadCame(head) = letter {
-            self.head_came(head);
+            self.on_head_at_router(head);
         }
     }
 
-    fn hears_heads(&self) -> bool {
+    fn wants_head_events(&self) -> bool {
         true
     }
 
@@ -210,7 +210,7 @@ impl PacketFeed for Interfaces<'_> {
         self.active.is_empty() && self.effects.is_empty()
     }
 
-    fn frees_later(&self) -> bool {
+    fn will_free_sink(&self) -> bool {
         self.nodes.next_due().is_some()
     }
 
@@ -218,7 +218,7 @@ impl PacketFeed for Interfaces<'_> {
         true
     }
 
-    fn to_come(&self) -> i64 {
+    fn outstanding(&self) -> i64 {
         self.nodes.unfinished() as i64
     }
 

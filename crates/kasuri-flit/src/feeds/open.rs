@@ -459,12 +459,12 @@ impl PacketFeed for OpenTraffic<'_> {
         if queue.is_some_and(is_other) { None } else { self.take_answer(terminal, now) }
     }
 
-    fn owes_answer(&self, terminal: u32) -> bool {
+    fn has_pending_reply(&self, terminal: u32) -> bool {
         self.first_answer(terminal - self.first).is_some()
     }
 
     /// Only windows, answers and batches depend on what becomes of packets.
-    fn hears_packets(&self) -> bool {
+    fn wants_packet_events(&self) -> bool {
         self.has_windows() || !self.answers.is_empty() || self.batch.is_some()
     }
 
@@ -593,8 +593,8 @@ impl PacketFeed for OpenTraffic<'_> {
         self.batch.is_some()
     }
 
-    fn to_come(&self) -> i64 {
-        self.batch.as_ref().map_or(0, Batch::to_come)
+    fn outstanding(&self) -> i64 {
+        self.batch.as_ref().map_or(0, Batch::outstanding)
     }
 
     fn has_first_finished(&self) -> bool {

@@ -77,8 +77,8 @@ impl PacketFeed for Resending<'_> {
         self.feed.next_passing(terminal, queue)
     }
 
-    fn owes_answer(&self, terminal: u32) -> bool {
-        self.feed.owes_answer(terminal)
+    fn has_pending_reply(&self, terminal: u32) -> bool {
+        self.feed.has_pending_reply(terminal)
     }
 
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
@@ -103,12 +103,12 @@ impl PacketFeed for Resending<'_> {
         self.feed.prefetch_tail_left(terminal);
     }
 
-    fn head_came(&mut self, head: &HeadAtRouter) {
-        self.feed.head_came(head);
+    fn on_head_at_router(&mut self, head: &HeadAtRouter) {
+        self.feed.on_head_at_router(head);
     }
 
-    fn hears_heads(&self) -> bool {
-        self.feed.hears_heads()
+    fn wants_head_events(&self) -> bool {
+        self.feed.wants_head_events()
     }
 
     fn lost(&mut self, drawn: Drawn, terminal: u32, serial: u32, now: u64) -> bool {
@@ -173,15 +173,15 @@ impl PacketFeed for Resending<'_> {
         self.feed.is_idle()
     }
 
-    fn frees_later(&self) -> bool {
-        self.feed.frees_later()
+    fn will_free_sink(&self) -> bool {
+        self.feed.will_free_sink()
     }
 
-    fn will_act(&self) -> bool {
-        self.sends_later() || self.feed.will_act()
+    fn has_pending_timer(&self) -> bool {
+        self.has_retransmissions() || self.feed.has_pending_timer()
     }
 
-    fn sends_later(&self) -> bool {
+    fn has_retransmissions(&self) -> bool {
         self.pending().next().is_some()
     }
 
@@ -189,12 +189,12 @@ impl PacketFeed for Resending<'_> {
         self.feed.ends()
     }
 
-    fn to_come(&self) -> i64 {
-        self.feed.to_come()
+    fn outstanding(&self) -> i64 {
+        self.feed.outstanding()
     }
 
-    fn flits_to_come(&self) -> i64 {
-        self.feed.flits_to_come()
+    fn outstanding_flits(&self) -> i64 {
+        self.feed.outstanding_flits()
     }
 
     fn has_first_finished(&self) -> bool {

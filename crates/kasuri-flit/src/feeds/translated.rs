@@ -449,8 +449,8 @@ impl PacketFeed for Translated<'_> {
         }
     }
 
-    fn owes_answer(&self, terminal: u32) -> bool {
-        self.inner.owes_answer(terminal)
+    fn has_pending_reply(&self, terminal: u32) -> bool {
+        self.inner.has_pending_reply(terminal)
     }
 
     fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
@@ -462,12 +462,12 @@ impl PacketFeed for Translated<'_> {
         true
     }
 
-    fn head_came(&mut self, head: &HeadAtRouter) {
+    fn on_head_at_router(&mut self, head: &HeadAtRouter) {
         self.users.passes(head.router, head.class);
-        self.inner.head_came(head);
+        self.inner.on_head_at_router(head);
     }
 
-    fn hears_heads(&self) -> bool {
+    fn wants_head_events(&self) -> bool {
         true
     }
 
@@ -482,7 +482,7 @@ impl PacketFeed for Translated<'_> {
 
     fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
         match letter {
-            Letter::HeadCame(head) => self.head_came(head),
+            Letter::HeadCame(head) => self.on_head_at_router(head),
             Letter::Delivered { .. } => self.inner.take_letter(letter, queues),
         }
     }
@@ -521,16 +521,16 @@ impl PacketFeed for Translated<'_> {
         self.inner.is_idle()
     }
 
-    fn frees_later(&self) -> bool {
-        self.inner.frees_later()
+    fn will_free_sink(&self) -> bool {
+        self.inner.will_free_sink()
     }
 
     fn ends(&self) -> bool {
         self.inner.ends()
     }
 
-    fn to_come(&self) -> i64 {
-        self.inner.to_come()
+    fn outstanding(&self) -> i64 {
+        self.inner.outstanding()
     }
 
     fn has_first_finished(&self) -> bool {

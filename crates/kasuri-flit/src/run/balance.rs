@@ -39,10 +39,10 @@ impl<'a, L: RouterCycle> Run<'a, L> {
         if look < EARLIEST_LOOK {
             return Ok(None);
         }
-        let to_come = self.to_come();
+        let outstanding = self.outstanding();
         // Where it comes to a halt, it will do so again.
         self.advance(look, controller, team)?;
-        let is_early = !self.ends || to_come - self.to_come() <= to_come / PARTS_OF_LOOK as i64;
+        let is_early = !self.ends || outstanding - self.outstanding() <= outstanding / PARTS_OF_LOOK as i64;
         let goes_on = self.cycle >= look && is_early;
         Ok((goes_on && self.is_uneven(team)).then(|| self.work()))
     }

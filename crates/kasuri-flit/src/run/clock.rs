@@ -181,11 +181,11 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     fn advance_once(&mut self, end: u64, team: &mut Team<'_>) -> Result<bool, EngineError> {
         if self.tiles.iter().all(Tile::is_idle) {
             let is_stuck = self.flits_inside() > 0 || self.tiles.iter().any(|tile| tile.edge.queues.have_stuck_packet());
-            let goes_on = self.changes.next() < NEVER || self.tiles.iter().any(|tile| tile.edge.feed().frees_later());
+            let goes_on = self.changes.next() < NEVER || self.tiles.iter().any(|tile| tile.edge.feed().will_free_sink());
             if is_stuck && !goes_on {
                 return Ok(false);
             }
-            let sends_later = self.tiles.iter().any(|tile| tile.edge.feed().sends_later());
+            let has_retransmissions = self.tiles.iter().any(|tile| tile.edge.feed().has_retransmissions());
             let mut next = end;
             for tile in &self.tiles {
                 next = next.min(tile.edge.feed().next_due(self.cycle, end)?);
@@ -193,9 +193,9 @@ impl<'a, L: RouterCycle> Run<'a, L> {
             if let Some(dispatcher) = &self.dispatcher {
                 // Who waits for what was lost has nothing to send.
                 let due = dispatcher.next_due(self.cycle, end);
-                next = next.min(if sends_later { due.unwrap_or(end) } else { due? });
-            } else if self.is_locally_driven && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().will_act()) {
-                return Err(EngineError::never_sent(self.to_come() as u64, None));
+                next = next.min(if has_retransmissions { due.unwrap_or(end) } else { due? });
+            } else if self.is_locally_driven && !self.is_done() && !self.tiles.iter().any(|tile| tile.edge.feed().has_pending_timer()) {
+                return Err(EngineError::never_sent(self.outstanding() as u64, None));
             }
             self.skip_to(next);
             self.proceed();
@@ -241,10 +241,10 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     /// buffers be late. A terminal takes one flit a cycle. What has come of packets whose tails are missing is not known.
     fn local_window_length(&self, end: u64) -> u64 {
         let terminals = u64::from(self.scenario.network.terminal_count());
-        let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().flits_to_come()).sum();
-        let cycles_to_come = (flits - self.max_partial_flits).max(0) as u64 / terminals.max(1);
+        let flits: i64 = self.tiles.iter().map(|tile| tile.edge.feed().outstanding_flits()).sum();
+        let outstanding_cycles = (flits - self.max_partial_flits).max(0) as u64 / terminals.max(1);
         let until_sample = OCCUPANCY_PERIOD - self.cycle % OCCUPANCY_PERIOD;
-        self.window.min(cycles_to_come).min(until_sample).clamp(1, end - self.cycle)
+        self.window.min(outstanding_cycles).min(until_sample).clamp(1, end - self.cycle)
     }
 
     /// Is something due in a cycle or soon after it, which is at most a window away?
@@ -346,13 +346,13 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     }
 
     /// What feeds that end have still to wait for.
-    pub(crate) fn to_come(&self) -> i64 {
-        self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().to_come()).sum()
+    pub(crate) fn outstanding(&self) -> i64 {
+        self.tiles.iter().filter(|tile| tile.edge.ends()).map(|tile| tile.edge.feed().outstanding()).sum()
     }
 
     /// Has everything been delivered with which the run ends?
     fn is_done(&self) -> bool {
-        self.ends && self.to_come() == 0 && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
+        self.ends && self.outstanding() == 0 && self.dispatcher.as_ref().is_none_or(Dispatcher::is_done)
     }
 
     /// Has a terminal finished its batch?

@@ -24,9 +24,9 @@ pub(crate) struct Edge<'a> {
     /// And for [`PacketFeed::end_cycle`]?
     answers_by_block: bool,
     /// And for [`PacketFeed::began`] and [`PacketFeed::packet_arrived`]?
-    hears_packets: bool,
+    wants_packet_events: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
-    pub(crate) hears_heads: bool,
+    pub(crate) wants_head_events: bool,
     is_elsewhere: bool,
     /// Packets of these classes stay in the buffers of sinks until an interface takes them.
     pub(crate) first_held_class: u8,
@@ -50,8 +50,8 @@ impl<'a> Edge<'a> {
             drain: Drain::default(),
             proceeds: feed.proceeds(),
             answers_by_block: facts::is_local(scenario),
-            hears_packets: feed.hears_packets(),
-            hears_heads: feed.hears_heads(),
+            wants_packet_events: feed.wants_packet_events(),
+            wants_head_events: feed.wants_head_events(),
             is_elsewhere: facts::needs_central_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
                 open_classes
@@ -78,14 +78,14 @@ impl<'a> Edge<'a> {
     }
 
     /// Has a terminal an answer to send, now or later?
-    pub(crate) fn owes_answer(&self, terminal: u32) -> bool {
-        self.feed.owes_answer(self.first_terminal + terminal)
+    pub(crate) fn has_pending_reply(&self, terminal: u32) -> bool {
+        self.feed.has_pending_reply(self.first_terminal + terminal)
     }
 
     /// A packet stands at the head of a terminal's queue.
     #[inline(always)]
     pub(crate) fn began(&mut self, drawn: &Drawn, terminal: u32, now: u64) {
-        if self.hears_packets {
+        if self.wants_packet_events {
             self.feed.began(drawn, self.first_terminal + terminal, now);
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Edge<'a> {
         {
             *completion = arrival.now + 1;
         }
-        if self.hears_packets {
+        if self.wants_packet_events {
             self.feed.packet_arrived(arrival, &mut self.queues);
         }
     }
@@ -123,11 +123,11 @@ impl<'a> Edge<'a> {
     }
 
     /// A head has come to a router of the tile.
-    pub(crate) fn head_came(&mut self, head: HeadAtRouter) {
+    pub(crate) fn on_head_at_router(&mut self, head: HeadAtRouter) {
         if self.is_elsewhere {
             self.queues.letters.push(Letter::HeadCame(head));
         } else {
-            self.feed.head_came(&head);
+            self.feed.on_head_at_router(&head);
         }
     }
 

@@ -260,18 +260,18 @@ pub(crate) trait PacketFeed: Send {
     }
 
     /// Has a terminal an answer to send, now or later?
-    fn owes_answer(&self, _terminal: u32) -> bool {
+    fn has_pending_reply(&self, _terminal: u32) -> bool {
         false
     }
 
     /// Fetches what the cycles of a window look at for a block of terminals whose state is far.
     fn prefetch_block(&self, _block: u32) {}
 
-    /// A packet of this feed stands at the head of a terminal's queue from now on. Told only if [`Self::hears_packets`].
+    /// A packet of this feed stands at the head of a terminal's queue from now on. Told only if [`Self::wants_packet_events`].
     fn began(&mut self, _drawn: &Drawn, _terminal: u32, _now: u64) {}
 
     /// Does the feed ask for [`Self::began`] and [`Self::packet_arrived`]?
-    fn hears_packets(&self) -> bool {
+    fn wants_packet_events(&self) -> bool {
         true
     }
 
@@ -284,11 +284,11 @@ pub(crate) trait PacketFeed: Send {
     /// Fetches what [`Self::tail_left`] will look at for a terminal.
     fn prefetch_tail_left(&self, _terminal: u32) {}
 
-    /// A head has come to a router. Told only if [`Self::hears_heads`].
-    fn head_came(&mut self, _head: &HeadAtRouter) {}
+    /// A head has come to a router. Told only if [`Self::wants_head_events`].
+    fn on_head_at_router(&mut self, _head: &HeadAtRouter) {}
 
-    /// Does the feed ask for [`Self::head_came`]?
-    fn hears_heads(&self) -> bool {
+    /// Does the feed ask for [`Self::on_head_at_router`]?
+    fn wants_head_events(&self) -> bool {
         false
     }
 
@@ -297,7 +297,7 @@ pub(crate) trait PacketFeed: Send {
         false
     }
 
-    /// The tail of a packet of this feed has arrived. Told only if [`Self::hears_packets`].
+    /// The tail of a packet of this feed has arrived. Told only if [`Self::wants_packet_events`].
     fn packet_arrived(&mut self, arrival: &Arrival<'_>, queues: &mut Queues);
 
     /// A cycle of a block of terminals begins: wakes those that have a packet from this cycle on.
@@ -338,17 +338,17 @@ pub(crate) trait PacketFeed: Send {
     }
 
     /// Will places in sinks become free, although no packet moves?
-    fn frees_later(&self) -> bool {
+    fn will_free_sink(&self) -> bool {
         false
     }
 
     /// Will the feed have something sent again that was lost?
-    fn sends_later(&self) -> bool {
+    fn has_retransmissions(&self) -> bool {
         false
     }
 
     /// Will the feed do something by itself, at whatever time?
-    fn will_act(&self) -> bool {
+    fn has_pending_timer(&self) -> bool {
         false
     }
 
@@ -357,10 +357,10 @@ pub(crate) trait PacketFeed: Send {
 
     /// What has to arrive or to end before the run ends: 0 over all tiles when everything has. Negative where a tile has taken more than it
     /// sends.
-    fn to_come(&self) -> i64;
+    fn outstanding(&self) -> i64;
 
-    /// Flits that are sure to arrive before [`Self::to_come`] is 0, over all tiles.
-    fn flits_to_come(&self) -> i64 {
+    /// Flits that are sure to arrive before [`Self::outstanding`] is 0, over all tiles.
+    fn outstanding_flits(&self) -> i64 {
         0
     }
 

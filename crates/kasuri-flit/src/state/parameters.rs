@@ -64,8 +64,8 @@ impl Parameters {
         if is_tail { u64::from(self.hint_cycles) } else { 0 }
     }
 
-    /// May a flit that has crossed the switch wait for the channel?
-    pub(crate) fn sends_later(&self) -> bool {
+    /// Do flits that have crossed the switch queue for the channel?
+    pub(crate) fn has_output_queue(&self) -> bool {
         !self.clock.is_plain() || self.full.as_ref().is_some_and(|full| full.router.output_speedup > 1)
     }
 

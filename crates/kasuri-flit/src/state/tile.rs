@@ -107,7 +107,7 @@ impl<'a, L: RouterState> Tile<'a, L> {
             prediction,
             parameters,
         };
-        own.in_flight.events.wants_heads = own.edge.hears_heads;
+        own.in_flight.events.wants_heads = own.edge.wants_head_events;
         own.connect(compiled, tile);
         Ok(own)
     }

@@ -37,7 +37,7 @@ impl Wiring {
     /// Ports that nothing connects.
     pub(crate) fn new(addresses: &Addresses, parameters: &Parameters) -> Self {
         let ports = addresses.ports as usize;
-        let before_channel = if parameters.sends_later() { addresses.first_terminal_port as usize } else { 0 };
+        let before_channel = if parameters.has_output_queue() { addresses.first_terminal_port as usize } else { 0 };
         let routers = addresses.share.routers.iter().zip(&addresses.router_port);
         let unconnected =
             Links { flit_link: NONE, credit_link: NONE, flit_delay: 0, credit_delay: 0, sent: 0, request_head: NONE, listed: false };
