@@ -3,7 +3,7 @@
 use crate::feeds::ranks::Ranks;
 use crate::record::drawn::{Attempt, Drawn};
 use crate::record::tag::Tag;
-use crate::state::feed::{Arrival, Ask, Left, Moves, Next, Order, PacketFeed, Progress};
+use crate::state::feed::{Arrival, Ask, Completions, Left, Moves, Next, PacketFeed, SendRequest};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::engine::EngineError;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// The messages that a terminal has to send, or a rank that moves.
 #[derive(Clone, Debug, Default)]
 struct Outgoing {
-    messages: VecDeque<Order>,
+    messages: VecDeque<SendRequest>,
     /// Flits of the first one for which there is a packet already.
     drawn: u32,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Messages<'a> {
     outgoing: Vec<Outgoing>,
     /// By record of a message.
     passed: Vec<Passed>,
-    progress: Progress,
+    progress: Completions,
 }
 
 impl<'a> Messages<'a> {
@@ -54,7 +54,7 @@ impl<'a> Messages<'a> {
             outgoing: vec![Outgoing::default(); share.terminals.len() + ranks.count()],
             ranks,
             passed: Vec::new(),
-            progress: Progress::default(),
+            progress: Completions::default(),
         })
     }
 
@@ -92,7 +92,7 @@ impl<'a> Messages<'a> {
             outgoing.drawn = 0;
             outgoing.messages.pop_front();
         }
-        let Order { since, destination, class, record, packets, .. } = order;
+        let SendRequest { since, destination, class, record, packets, .. } = order;
         let tag = Tag { packets, ..Tag::of_record(record) };
         Some(Drawn { created: since, asked: since, destination, flits, class, is_reply: false, again: Attempt::First, tag })
     }
@@ -139,13 +139,13 @@ impl PacketFeed for Messages<'_> {
         }
     }
 
-    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
+    fn take_request(&mut self, order: &SendRequest, queues: &mut Queues) {
         let (queue, place) = self.ranks.queue_of(order.class, order.source);
         self.outgoing[(queue - self.first) as usize].messages.push_back(*order);
         queues.wake(place.0);
     }
 
-    fn give_progress(&mut self, into: &mut Progress) {
+    fn report_completions(&mut self, into: &mut Completions) {
         into.left.append(&mut self.progress.left);
         into.arrived.append(&mut self.progress.arrived);
     }

@@ -2,7 +2,9 @@
 
 use crate::record::drawn::Drawn;
 use crate::record::event::HeadAtRouter;
-use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
+use crate::state::feed::{
+    Arrival, Ask, Backlog, Completions, Drain, EdgeMessage, Left, Moves, Next, OneQueue, PacketFeed, Report, SendRequest,
+};
 use crate::state::queues::Queues;
 use kasuri_model::engine::EngineError;
 
@@ -105,16 +107,16 @@ impl PacketFeed for Combined<'_> {
         self.feeds.iter_mut().for_each(|feed| feed.end_cycle(block, next, queues));
     }
 
-    fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
-        self.feeds.iter_mut().for_each(|feed| feed.take_letter(letter, queues));
+    fn take_message(&mut self, message: &EdgeMessage, queues: &mut Queues) {
+        self.feeds.iter_mut().for_each(|feed| feed.take_message(message, queues));
     }
 
-    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
-        self.of_class(order.class).take_order(order, queues);
+    fn take_request(&mut self, order: &SendRequest, queues: &mut Queues) {
+        self.of_class(order.class).take_request(order, queues);
     }
 
-    fn give_progress(&mut self, into: &mut Progress) {
-        self.feeds.iter_mut().for_each(|feed| feed.give_progress(into));
+    fn report_completions(&mut self, into: &mut Completions) {
+        self.feeds.iter_mut().for_each(|feed| feed.report_completions(into));
     }
 
     fn proceeds(&self) -> bool {

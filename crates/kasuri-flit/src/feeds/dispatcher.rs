@@ -5,7 +5,7 @@
 //! sources. It works once for each message, not for each packet.
 
 use crate::facts;
-use crate::state::feed::{Order, PacketFeed, Progress, Report};
+use crate::state::feed::{Completions, PacketFeed, Report, SendRequest};
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::{ClosedWorkload, Scenario};
 use kasuri_workload::workload::Token;
@@ -26,7 +26,7 @@ pub(crate) struct Dispatcher<'a> {
     outstanding_of_parts: Vec<u64>,
     parts_done: Vec<Option<u64>>,
     /// What tiles have noted; memory to use.
-    progress: Progress,
+    progress: Completions,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -42,12 +42,12 @@ impl<'a> Dispatcher<'a> {
             outstanding: closed.workload.messages(),
             outstanding_of_parts: closed.parts.iter().map(|part| part.messages).collect(),
             parts_done: vec![None; closed.parts.len()],
-            progress: Progress::default(),
+            progress: Completions::default(),
         })
     }
 
     /// Answers to what has happened before cycle `now`. `give` hands a message to the tile of its source.
-    pub(crate) fn proceed(&mut self, now: u64, give: &mut dyn FnMut(&Order)) {
+    pub(crate) fn proceed(&mut self, now: u64, give: &mut dyn FnMut(&SendRequest)) {
         self.hear(now);
         self.agenda.proceed(now as f64);
         let ready = self.agenda.take_ready();
@@ -57,7 +57,7 @@ impl<'a> Dispatcher<'a> {
             let record = self.free.pop().unwrap_or(self.tokens.len() as u32);
             self.tokens.resize(self.tokens.len().max(record as usize + 1), message.token);
             self.tokens[record as usize] = message.token;
-            give(&Order {
+            give(&SendRequest {
                 source: message.source,
                 destination: message.destination,
                 flits: message.flits,
@@ -72,7 +72,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Takes what the feed of a tile has noted.
     pub(crate) fn collect(&mut self, feed: &mut dyn PacketFeed) {
-        feed.give_progress(&mut self.progress);
+        feed.report_completions(&mut self.progress);
     }
 
     /// Lets the workload know what has left and arrived in the cycle before `now`: what arrives is there at its end.

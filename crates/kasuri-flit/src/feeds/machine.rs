@@ -7,7 +7,7 @@
 use crate::record::drawn::{Attempt, Drawn};
 use crate::record::event::HeadAtRouter;
 use crate::record::tag::Tag;
-use crate::state::feed::{Arrival, Ask, Left, Letter, Next, OneQueue, PacketFeed, Report};
+use crate::state::feed::{Arrival, Ask, EdgeMessage, Left, Next, OneQueue, PacketFeed, Report};
 use crate::state::queues::Queues;
 use kasuri_model::engine::EngineError;
 use kasuri_model::refusal::Refusal;
@@ -163,8 +163,8 @@ impl PacketFeed for Interfaces<'_> {
         }
     }
 
-    fn take_letter(&mut self, letter: &Letter, _queues: &mut Queues) {
-        if let Letter::HeadCame(head) = letter {
+    fn take_message(&mut self, message: &EdgeMessage, _queues: &mut Queues) {
+        if let EdgeMessage::HeadAtRouter(head) = message {
             self.on_head_at_router(head);
         }
     }

@@ -11,9 +11,9 @@
 use crate::facts;
 use crate::feeds::closed::Messages;
 use crate::feeds::combined::Combined;
-use crate::feeds::elsewhere::Elsewhere;
 use crate::feeds::local::LocalWorkload;
 use crate::feeds::machine::Interfaces;
+use crate::feeds::null::NullFeed;
 use crate::feeds::open::OpenTraffic;
 use crate::feeds::resending::Resending;
 use crate::feeds::translated::Translated;
@@ -27,9 +27,9 @@ pub(crate) mod calendar;
 pub(crate) mod closed;
 pub(crate) mod combined;
 pub(crate) mod dispatcher;
-pub(crate) mod elsewhere;
 pub(crate) mod local;
 pub(crate) mod machine;
+pub(crate) mod null;
 pub(crate) mod open;
 pub(crate) mod ranks;
 pub(crate) mod resending;
@@ -39,7 +39,7 @@ pub(crate) mod waiting;
 /// What feeds the terminals of a tile.
 pub(crate) fn feed_of<'a>(scenario: &'a Scenario, share: &Share, block_shift: u32) -> Box<dyn PacketFeed + 'a> {
     if facts::needs_central_edge(scenario) && share.terminals.is_empty() {
-        return Box::new(Elsewhere);
+        return Box::new(NullFeed);
     }
     let parts = scenario.workload.as_ref().map_or(0, |closed| closed.parts.len());
     let local = LocalWorkload::new(scenario, share, block_shift).map(|feed| Box::new(feed) as Box<dyn PacketFeed>);

@@ -9,7 +9,7 @@ use crate::record::drawn::{Attempt, Drawn};
 use crate::record::marks::{NEVER, NONE};
 use crate::record::prefetch::prefetch_across;
 use crate::record::tag::Tag;
-use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Naming, Next, OneQueue, PacketFeed};
+use crate::state::feed::{Arrival, Ask, Backlog, Drain, EdgeMessage, Left, Moves, Naming, Next, OneQueue, PacketFeed};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::engine::EngineError;
@@ -513,17 +513,17 @@ impl PacketFeed for OpenTraffic<'_> {
             self.come_back(record.class, record.destination - self.first, arrival.now);
         }
         if of_batch || opens_window {
-            let letter = Letter::Delivered { class: record.class, source: record.source, now: arrival.now, of_batch, opens_window };
+            let message = EdgeMessage::Delivered { class: record.class, source: record.source, now: arrival.now, of_batch, opens_window };
             if self.is_own(record.source) {
-                self.take_letter(&letter, queues);
+                self.take_message(&message, queues);
             } else {
-                queues.letters.push(letter);
+                queues.messages.push(message);
             }
         }
     }
 
-    fn take_letter(&mut self, letter: &Letter, _queues: &mut Queues) {
-        let &Letter::Delivered { class, source, now, of_batch, opens_window } = letter else { return };
+    fn take_message(&mut self, message: &EdgeMessage, _queues: &mut Queues) {
+        let &EdgeMessage::Delivered { class, source, now, of_batch, opens_window } = message else { return };
         if opens_window {
             self.come_back(class, source - self.first, now);
         }

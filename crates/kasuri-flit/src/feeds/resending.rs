@@ -5,7 +5,9 @@
 
 use crate::record::drawn::{Attempt, Drawn};
 use crate::record::event::HeadAtRouter;
-use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Next, OneQueue, Order, PacketFeed, Progress, Report};
+use crate::state::feed::{
+    Arrival, Ask, Backlog, Completions, Drain, EdgeMessage, Left, Moves, Next, OneQueue, PacketFeed, Report, SendRequest,
+};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::engine::EngineError;
@@ -135,16 +137,16 @@ impl PacketFeed for Resending<'_> {
         self.feed.end_cycle(block, next, queues);
     }
 
-    fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
-        self.feed.take_letter(letter, queues);
+    fn take_message(&mut self, message: &EdgeMessage, queues: &mut Queues) {
+        self.feed.take_message(message, queues);
     }
 
-    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
-        self.feed.take_order(order, queues);
+    fn take_request(&mut self, order: &SendRequest, queues: &mut Queues) {
+        self.feed.take_request(order, queues);
     }
 
-    fn give_progress(&mut self, into: &mut Progress) {
-        self.feed.give_progress(into);
+    fn report_completions(&mut self, into: &mut Completions) {
+        self.feed.report_completions(into);
     }
 
     fn proceeds(&self) -> bool {

@@ -11,7 +11,9 @@ use crate::record::drawn::Drawn;
 use crate::record::event::HeadAtRouter;
 use crate::record::tag::Tag;
 use crate::state::class_queues::ClassQueues;
-use crate::state::feed::{Arrival, Ask, Backlog, Drain, Left, Letter, Moves, Naming, Next, Order, PacketFeed, Progress, Report};
+use crate::state::feed::{
+    Arrival, Ask, Backlog, Completions, Drain, EdgeMessage, Left, Moves, Naming, Next, PacketFeed, Report, SendRequest,
+};
 use crate::state::queues::Queues;
 use kasuri_model::engine::{EngineError, TranslationCounts, UserOutcome};
 use kasuri_model::scenario::Scenario;
@@ -480,19 +482,19 @@ impl PacketFeed for Translated<'_> {
         self.inner.begin_cycle(block, now, queues);
     }
 
-    fn take_letter(&mut self, letter: &Letter, queues: &mut Queues) {
-        match letter {
-            Letter::HeadCame(head) => self.on_head_at_router(head),
-            Letter::Delivered { .. } => self.inner.take_letter(letter, queues),
+    fn take_message(&mut self, message: &EdgeMessage, queues: &mut Queues) {
+        match message {
+            EdgeMessage::HeadAtRouter(head) => self.on_head_at_router(head),
+            EdgeMessage::Delivered { .. } => self.inner.take_message(message, queues),
         }
     }
 
-    fn take_order(&mut self, order: &Order, queues: &mut Queues) {
-        self.inner.take_order(order, queues);
+    fn take_request(&mut self, order: &SendRequest, queues: &mut Queues) {
+        self.inner.take_request(order, queues);
     }
 
-    fn give_progress(&mut self, into: &mut Progress) {
-        self.inner.give_progress(into);
+    fn report_completions(&mut self, into: &mut Completions) {
+        self.inner.report_completions(into);
     }
 
     fn proceeds(&self) -> bool {

@@ -278,7 +278,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     #[inline(always)]
     fn proceed(&mut self) {
         if self.tiles.len() > 1 {
-            self.deliver_letters();
+            self.deliver_messages();
         }
         if self.dispatcher.is_some() {
             self.dispatch();
@@ -287,14 +287,14 @@ impl<'a, L: RouterCycle> Run<'a, L> {
     }
 
     /// Hands over what feeds have for those of other tiles.
-    fn deliver_letters(&mut self) {
+    fn deliver_messages(&mut self) {
         for from in 0..self.tiles.len() {
-            let mut letters = std::mem::take(&mut self.tiles[from].edge.queues.letters);
-            for letter in letters.drain(..) {
-                let to = self.partition.tile_of(Endpoint::Terminal(TerminalId(letter.terminal())));
-                self.tiles[to].edge.take_letter(&letter);
+            let mut messages = std::mem::take(&mut self.tiles[from].edge.queues.messages);
+            for message in messages.drain(..) {
+                let to = self.partition.tile_of(Endpoint::Terminal(TerminalId(message.terminal())));
+                self.tiles[to].edge.take_message(&message);
             }
-            self.tiles[from].edge.queues.letters = letters;
+            self.tiles[from].edge.queues.messages = messages;
         }
     }
 
@@ -305,7 +305,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
         let (tiles, partition) = (&mut self.tiles, &self.partition);
         dispatcher.proceed(self.cycle, &mut |order| {
             let tile = partition.tile_of(Endpoint::Terminal(order.source));
-            tiles[tile].edge.take_order(order);
+            tiles[tile].edge.take_request(order);
         });
     }
 

@@ -7,7 +7,7 @@ use crate::facts;
 use crate::record::drawn::Drawn;
 use crate::record::event::HeadAtRouter;
 use crate::record::tag::Tag;
-use crate::state::feed::{Arrival, Ask, Drain, Left, Letter, Next, OneQueue, Order, PacketFeed, Report};
+use crate::state::feed::{Arrival, Ask, Drain, EdgeMessage, Left, Next, OneQueue, PacketFeed, Report, SendRequest};
 use crate::state::queues::Queues;
 use crate::state::share::Share;
 use kasuri_model::scenario::Scenario;
@@ -27,7 +27,7 @@ pub(crate) struct Edge<'a> {
     wants_packet_events: bool,
     /// Do feeds want to hear of heads that come to routers? Are these in another tile?
     pub(crate) wants_head_events: bool,
-    is_elsewhere: bool,
+    is_remote: bool,
     /// Packets of these classes stay in the buffers of sinks until an interface takes them.
     pub(crate) first_held_class: u8,
     /// The cycle in which each terminal's last packet arrived, where the run ends by itself, and the first class that counts for it.
@@ -52,7 +52,7 @@ impl<'a> Edge<'a> {
             answers_by_block: facts::is_local(scenario),
             wants_packet_events: feed.wants_packet_events(),
             wants_head_events: feed.wants_head_events(),
-            is_elsewhere: facts::needs_central_edge(scenario) && share.terminals.is_empty(),
+            is_remote: facts::needs_central_edge(scenario) && share.terminals.is_empty(),
             first_held_class: if scenario.endpoint.as_ref().is_some_and(|machine| machine.begin().is_some()) {
                 open_classes
             } else {
@@ -124,21 +124,21 @@ impl<'a> Edge<'a> {
 
     /// A head has come to a router of the tile.
     pub(crate) fn on_head_at_router(&mut self, head: HeadAtRouter) {
-        if self.is_elsewhere {
-            self.queues.letters.push(Letter::HeadCame(head));
+        if self.is_remote {
+            self.queues.messages.push(EdgeMessage::HeadAtRouter(head));
         } else {
             self.feed.on_head_at_router(&head);
         }
     }
 
-    /// A letter from another tile has come.
-    pub(crate) fn take_letter(&mut self, letter: &Letter) {
-        self.feed.take_letter(letter, &mut self.queues);
+    /// A message from another tile has come.
+    pub(crate) fn take_message(&mut self, message: &EdgeMessage) {
+        self.feed.take_message(message, &mut self.queues);
     }
 
     /// A message of the closed workload is to be sent.
-    pub(crate) fn take_order(&mut self, order: &Order) {
-        self.feed.take_order(order, &mut self.queues);
+    pub(crate) fn take_request(&mut self, order: &SendRequest) {
+        self.feed.take_request(order, &mut self.queues);
     }
 
     /// A cycle of a block of terminals begins.

@@ -113,7 +113,7 @@ pub(crate) struct Left {
 
 /// A message of a closed workload that is to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
+pub(crate) struct SendRequest {
     pub(crate) source: TerminalId,
     pub(crate) destination: TerminalId,
     pub(crate) flits: u32,
@@ -128,7 +128,7 @@ pub(crate) struct Order {
 
 /// Messages of a closed workload of which a tile has seen the end since it was last asked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct Completions {
     /// The records of those whose last tail has left its terminal.
     pub(crate) left: Vec<u32>,
     /// Those that have arrived in whole: terminal and record.
@@ -177,19 +177,19 @@ impl Backlog {
 
 /// What one tile has for the feed of another.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Letter {
+pub(crate) enum EdgeMessage {
     /// A packet of open traffic has arrived that a terminal there has sent: for its batch and its window.
     Delivered { class: u8, source: u32, now: u64, of_batch: bool, opens_window: bool },
     /// A head has come to a router.
-    HeadCame(HeadAtRouter),
+    HeadAtRouter(HeadAtRouter),
 }
 
-impl Letter {
+impl EdgeMessage {
     /// A terminal of the tile that it is for.
     pub(crate) fn terminal(&self) -> u32 {
         match self {
             Self::Delivered { source, .. } => *source,
-            Self::HeadCame(head) => head.destination.0,
+            Self::HeadAtRouter(head) => head.destination.0,
         }
     }
 }
@@ -306,14 +306,14 @@ pub(crate) trait PacketFeed: Send {
     /// A cycle of a block of terminals has ended: answers to what has happened there before cycle `next`, if the feed does so block by block.
     fn end_cycle(&mut self, _block: u32, _next: u64, _queues: &mut Queues) {}
 
-    /// A letter from another tile has come, in the window in which it was written.
-    fn take_letter(&mut self, _letter: &Letter, _queues: &mut Queues) {}
+    /// A message from another tile has come, in the window in which it was written.
+    fn take_message(&mut self, _letter: &EdgeMessage, _queues: &mut Queues) {}
 
     /// A message of the closed workload is to be sent.
-    fn take_order(&mut self, _order: &Order, _queues: &mut Queues) {}
+    fn take_request(&mut self, _order: &SendRequest, _queues: &mut Queues) {}
 
     /// Appends the messages of the closed workload that have left and arrived since the last time.
-    fn give_progress(&mut self, _into: &mut Progress) {}
+    fn report_completions(&mut self, _into: &mut Completions) {}
 
     /// Does the feed ask for [`Self::proceed`]?
     fn proceeds(&self) -> bool {

@@ -3,7 +3,7 @@
 use crate::record::list::put_back;
 use crate::record::marks::{NO_VC, NONE};
 use crate::state::class_queues::ClassQueues;
-use crate::state::feed::Letter;
+use crate::state::feed::EdgeMessage;
 use crate::state::share::Share;
 use kasuri_model::scenario::Scenario;
 use kasuri_network::memory::Column;
@@ -38,7 +38,7 @@ pub(crate) struct Queues {
     /// Slots of sinks, counted from the first, in which a place has become free since they were last looked at.
     pub(crate) freed: Vec<u32>,
     /// What feeds have for those of other tiles.
-    pub(crate) letters: Vec<Letter>,
+    pub(crate) messages: Vec<EdgeMessage>,
 }
 
 impl Queues {
@@ -53,7 +53,7 @@ impl Queues {
             first_terminal: share.terminals.start,
             by_class: ClassQueues::of(scenario, terminals as usize),
             freed: Vec::new(),
-            letters: Vec::new(),
+            messages: Vec::new(),
         }
     }
 

@@ -5,9 +5,9 @@ use crate::state::queues::Queues;
 use kasuri_model::engine::EngineError;
 
 /// Sends nothing. Heads that come to its tile's routers are told to the tile that has the terminals.
-pub(crate) struct Elsewhere;
+pub(crate) struct NullFeed;
 
-impl PacketFeed for Elsewhere {
+impl PacketFeed for NullFeed {
     fn next_packet(&mut self, _ask: Ask<'_>) -> Next {
         Next::Nothing
     }
