@@ -307,7 +307,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "switch allocation in the cycle of virtual-channel allocation, speculative or not",
         key: "router.pipeline",
-        asks: |scenario| if_bids_at_once(scenario),
+        asks: |scenario| same_cycle_bidding_value(scenario),
         layouts: BUT_VECTORS,
     },
     Row {
@@ -362,7 +362,7 @@ static ROWS: &[Row] = &[
 ];
 
 /// The pipeline, if heads bid for the switch before the cycle after they have won a virtual channel.
-fn if_bids_at_once(scenario: &Scenario) -> Option<String> {
+fn same_cycle_bidding_value(scenario: &Scenario) -> Option<String> {
     match scenario.pipeline.bidding {
         Bidding::InTurn => None,
         Bidding::SameCycle => Some("one with VA and SA in the same cycle".to_owned()),

@@ -8,10 +8,10 @@ pub(crate) use std::time::Duration;
 pub(crate) use thread::Thread;
 
 /// Looks before a thread goes to sleep: each would multiply the orders, and tell nothing new.
-pub(crate) const LOOKS: u32 = 1;
+pub(crate) const SPINS: u32 = 1;
 
 /// Looks between which others may have the core: none, for the same reason.
-pub(crate) const POLITE_LOOKS: u32 = 0;
+pub(crate) const YIELD_SPINS: u32 = 0;
 
 /// Lets others go on; the core always comes back.
 pub(crate) fn offer_core() -> bool {

@@ -17,13 +17,13 @@ use kasuri_network::routing::{CongestionView, HashedChoice, Hop, NoView, SourceC
 
 /// What a source knows of the queues of its first router: flits whose credits are not back.
 struct SourceView<'s, 'a, L: RouterState> {
-    simulation: &'s Tile<'a, L>,
+    tile: &'s Tile<'a, L>,
     terminal: u32,
 }
 
 impl<L: RouterState> CongestionView for SourceView<'_, '_, L> {
     fn occupied(&self, _port: u16, virtual_channels: VirtualChannels) -> u32 {
-        let Tile { terminals, parameters, .. } = self.simulation;
+        let Tile { terminals, parameters, .. } = self.tile;
         let slots = (virtual_channels.begin..virtual_channels.end).map(|vc| self.terminal << L::Mask::SHIFT | u32::from(vc));
         slots.map(|slot| u32::from(parameters.buffer_flits - terminals.injection[slot].credits)).sum()
     }
@@ -308,7 +308,7 @@ impl<L: RouterState> Tile<'_, L> {
         let key = packet_key(self.routing.seed, source.0, record.serial);
         if self.routing.function.facts().observes_congestion {
             // What is weighed here for the first router is drawn there again.
-            let view = SourceView { simulation: self, terminal };
+            let view = SourceView { tile: self, terminal };
             let number = if self.parameters.redraws_entry { u32::MAX - attempt } else { 0 };
             return self.routing.function.entering(&hop, record.route_state, &mut HashedChoice::at_hop(key, number, view));
         }

@@ -9,11 +9,11 @@ pub(crate) use std::time::Duration;
 use std::time::Instant;
 
 /// Looks of a thread that keeps its core: some microseconds, as long as the shortest tasks take. Few where an interpreter takes far longer.
-pub(crate) const LOOKS: u32 = if cfg!(miri) { 3 } else { 400 };
+pub(crate) const SPINS: u32 = if cfg!(miri) { 3 } else { 400 };
 
 /// Looks after these, between which others may have the core, before the thread goes to sleep: some hundred microseconds. Sixteen threads
 /// that are woken one after the other take longer to begin than a short window takes.
-pub(crate) const POLITE_LOOKS: u32 = if cfg!(miri) { 1 } else { 400 };
+pub(crate) const YIELD_SPINS: u32 = if cfg!(miri) { 1 } else { 400 };
 
 /// A core that no other thread wants comes back sooner than this; a thread that takes it keeps it for longer.
 const COMES_BACK: Duration = Duration::from_micros(200);

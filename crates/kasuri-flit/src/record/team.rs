@@ -8,7 +8,7 @@
 //! far longer than it works does all parts itself for a while, and the others stay asleep.
 
 use super::sync::{
-    AtomicBool, AtomicU32, Duration, LOOKS, Mutex, Ordering, POLITE_LOOKS, Stopwatch, Thread, UnsafeCell, offer_core, spin_loop, thread,
+    AtomicBool, AtomicU32, Duration, Mutex, Ordering, SPINS, Stopwatch, Thread, UnsafeCell, YIELD_SPINS, offer_core, spin_loop, thread,
 };
 use kasuri_model::engine::Threads;
 use std::any::Any;
@@ -20,8 +20,8 @@ type Task<'t> = &'t (dyn Fn(usize) + Sync);
 
 /// Waits for a number that another thread changes.
 ///
-/// Who waits says so and then looks at the number; who opens changes the number and then looks whether somebody waits. Both change
-/// `is_awaited` by swaps: so the later of them sees what the earlier has done before, and nobody falls asleep at an open gate.
+/// The waiter sets the flag, then re-reads the number; the waker writes the number, then reads the flag. Both change `is_awaited` by swaps:
+/// so the later of them sees what the earlier has done before, and no thread falls asleep at an open gate.
 struct Gate {
     number: AtomicU32,
     /// Is somebody asleep who waits for it?
@@ -35,7 +35,7 @@ impl Gate {
 
     /// Waits until the number is what `is_open` wants, and returns it. One thread may wait at a gate.
     fn wait(&self, is_open: impl Fn(u32) -> bool) -> u32 {
-        self.look(LOOKS, &is_open, spin_loop).unwrap_or_else(|| self.wait_long(is_open))
+        self.look(SPINS, &is_open, spin_loop).unwrap_or_else(|| self.wait_long(is_open))
     }
 
     /// Polls at most `looks` times, with a pause after each.
@@ -54,7 +54,7 @@ impl Gate {
     /// time slice.
     #[cold]
     fn wait_long(&self, is_open: impl Fn(u32) -> bool) -> u32 {
-        for _ in 0..POLITE_LOOKS {
+        for _ in 0..YIELD_SPINS {
             let number = self.number.load(Ordering::Acquire);
             if is_open(number) {
                 return number;
@@ -100,7 +100,7 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 /// The number that sends followers home.
-const HOME: u32 = u32::MAX;
+const SHUTDOWN: u32 = u32::MAX;
 
 impl Shared {
     /// What a follower does: task after task.
@@ -108,7 +108,7 @@ impl Shared {
         let mut done = 0;
         loop {
             let number = self.begin[follower].wait(|number| number != done);
-            if number == HOME {
+            if number == SHUTDOWN {
                 return;
             }
             done = number;
@@ -188,7 +188,7 @@ impl Team<'_> {
             return (0..self.size()).for_each(task);
         }
         // Zero is what followers begin with, the greatest number sends them home.
-        self.tasks = if self.tasks + 1 == HOME { 1 } else { self.tasks + 1 };
+        self.tasks = if self.tasks + 1 == SHUTDOWN { 1 } else { self.tasks + 1 };
         // SAFETY: followers wait at their gates, so nobody reads the task. They use it only until they have finished, which this function
         // waits for, whatever happens; so the longer lifetime is never made use of.
         shared.task.with_mut(|place| unsafe { *place = Some(std::mem::transmute::<Task<'_>, Task<'static>>(task)) });
@@ -200,7 +200,7 @@ impl Team<'_> {
         let begin = self.crowding.was_late.then(Stopwatch::start);
         let own = catch_unwind(AssertUnwindSafe(|| task(0)));
         let is_done = |number| number == 0;
-        if shared.unfinished.look(LOOKS, is_done, spin_loop).is_none() {
+        if shared.unfinished.look(SPINS, is_done, spin_loop).is_none() {
             let own = begin.map(|begin| begin.elapsed());
             let wait = Stopwatch::start();
             shared.unfinished.wait_long(is_done);
@@ -260,7 +260,7 @@ struct Dismissal<'s> {
 impl Drop for Dismissal<'_> {
     fn drop(&mut self) {
         for (gate, thread) in self.shared.begin.iter().zip(&self.threads) {
-            gate.number.store(HOME, Ordering::Release);
+            gate.number.store(SHUTDOWN, Ordering::Release);
             gate.wake(thread);
         }
     }

@@ -57,7 +57,7 @@ pub(crate) trait Wheel: Sized + Send {
 #[derive(Clone, Debug)]
 pub(crate) struct ListWheel {
     /// log2 of the lists of one cycle: the blocks, rounded up.
-    tiles_shift: u32,
+    blocks_shift: u32,
     block_shift: u32,
     /// Cycles of the wheel less one; the wheel is a power of two.
     mask: u32,
@@ -90,7 +90,7 @@ impl Wheel for ListWheel {
         let places = lists.checked_mul(capacity)?;
         // Zeroed memory costs nothing until it is touched, so only what the load uses becomes resident.
         Some(Self {
-            tiles_shift: blocks.trailing_zeros(),
+            blocks_shift: blocks.trailing_zeros(),
             block_shift,
             mask: cycles - 1,
             capacity,
@@ -138,7 +138,7 @@ impl Wheel for ListWheel {
     }
 
     fn has_events(&self, time: u64) -> bool {
-        (0..1 << self.tiles_shift).any(|block| !self.is_empty_at(time, block))
+        (0..1 << self.blocks_shift).any(|block| !self.is_empty_at(time, block))
     }
 
     fn is_empty(&self) -> bool {
@@ -159,7 +159,7 @@ impl ListWheel {
             ends: self.ends.as_mut_ptr(),
             events: self.events.as_mut_ptr(),
             mask: self.mask,
-            tiles_shift: self.tiles_shift,
+            blocks_shift: self.blocks_shift,
             block_shift: self.block_shift,
             #[cfg(debug_assertions)]
             capacity: self.capacity,
@@ -168,7 +168,7 @@ impl ListWheel {
 
     #[inline(always)]
     fn index(&self, time: u64, block: u32) -> u32 {
-        (time as u32 & self.mask) << self.tiles_shift | block
+        (time as u32 & self.mask) << self.blocks_shift | block
     }
 
     /// Has a block no events in a cycle?
@@ -215,7 +215,7 @@ pub(crate) struct Posts {
     ends: *mut u32,
     events: *mut u32,
     mask: u32,
-    tiles_shift: u32,
+    blocks_shift: u32,
     block_shift: u32,
     #[cfg(debug_assertions)]
     capacity: u32,
@@ -224,7 +224,7 @@ pub(crate) struct Posts {
 impl Posts {
     #[inline(always)]
     fn list(self, time: u32, address: u32) -> usize {
-        ((time & self.mask) << self.tiles_shift | address >> self.block_shift) as usize
+        ((time & self.mask) << self.blocks_shift | address >> self.block_shift) as usize
     }
 
     /// Fetches the end of the list on which an event will be posted.

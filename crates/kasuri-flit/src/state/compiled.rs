@@ -190,7 +190,7 @@ impl Compiled {
 
 /// Cuts the network of a scenario into `tiles` tiles, fewer where it allows no more, by the work that is expected.
 fn partition(scenario: &Scenario, tiles: u32) -> Partition {
-    // Who decides on departure looks at the routers behind, and express ways at what arrives in the next cycle.
+    // Lookahead at departure reads the downstream router; express channels read the arrivals of the next cycle.
     let is_express = scenario.router.predictor == kasuri_network::predictor::EXPRESS;
     // A channel that dies concerns the buffers at both its ends.
     let looks_around = is_express || facts::decides_on_departure(scenario) || scenario.failure.is_some();

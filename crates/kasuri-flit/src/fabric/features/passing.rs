@@ -121,7 +121,7 @@ impl<L: Predicts> Tile<'_, L> {
         if unit.rules.is_express {
             let Some(route) = L::right_route(self, unit, &head, guess, now) else { return false };
             unit.note_attempt(&head);
-            return self.take_right_path(unit, &head, route, now, lists);
+            return self.forward_on_hit(unit, &head, route, now, lists);
         }
         unit.note_attempt(&head);
         // Where real requests have the output already, the route need not be known to say so.
@@ -130,7 +130,7 @@ impl<L: Predicts> Tile<'_, L> {
             return false;
         }
         match L::right_route(self, unit, &head, guess, now) {
-            Some(route) => self.take_right_path(unit, &head, route, now, lists),
+            Some(route) => self.forward_on_hit(unit, &head, route, now, lists),
             None => {
                 self.try_wrong_path(unit, &head, guess.expect("an oracle is always right"), now);
                 false
@@ -181,7 +181,7 @@ impl<L: Predicts> Tile<'_, L> {
 
     /// A right prediction: the head crosses, unless something is in its way.
     #[inline(always)]
-    fn take_right_path(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Block) -> bool {
+    fn forward_on_hit(&mut self, unit: &mut PredictionUnit<'_>, head: &Head, route: Route, now: u64, lists: &mut Block) -> bool {
         let port = head.place.base + u32::from(route.candidate.port);
         let Some(output) = self.free_channel(unit, head, port, route.candidate.virtual_channels, now) else {
             unit.counters.refused += u64::from(head.counted);
@@ -213,7 +213,7 @@ impl<L: Predicts> Tile<'_, L> {
             unit.counters.refused += u64::from(head.counted);
             return;
         };
-        self.copy_wrongly(unit, head.slot, output, head.counted, now);
+        self.forward_on_miss(unit, head.slot, output, head.counted, now);
         unit.wrong[head.slot] = WrongPath { output, until: (now + unit.rules.blind_cycles) as u32 };
         unit.flags[head.slot] |= WRONG;
     }
@@ -228,7 +228,7 @@ impl<L: Predicts> Tile<'_, L> {
         let has_place = !unit.forwards() || unit.copies.hold(path.output) && self.room(path.output) > 0;
         if path.lasts(now) && has_place && L::is_open(self, unit, slot, path.output >> L::Mask::SHIFT, now) {
             let counted = self.packets.counts_predictions(&self.statistics.counting, self.front_packet(slot));
-            self.copy_wrongly(unit, slot, path.output, counted, now);
+            self.forward_on_miss(unit, slot, path.output, counted, now);
         }
         if !path.lasts(now) {
             unit.flags[slot] &= !WRONG;
@@ -236,8 +236,8 @@ impl<L: Predicts> Tile<'_, L> {
     }
 
     /// A copy crosses the switch to a wrong output. Killed there it costs no channel; forwarded it costs the channel its time, and a
-    /// virtual channel with a place of its buffer until it is dropped at the other end. Nothing ever waits for it but for that time.
-    fn copy_wrongly(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, counted: bool, now: u64) {
+    /// virtual channel with a place of its buffer until it is dropped at the other end. It can delay others only by its own transmission time.
+    fn forward_on_miss(&mut self, unit: &mut PredictionUnit<'_>, slot: u32, output: u32, counted: bool, now: u64) {
         let arrival = L::copy(self, unit, slot, output >> L::Mask::SHIFT, now);
         unit.counters.speculative_traversals += u64::from(counted);
         if unit.forwards() {

@@ -82,7 +82,7 @@ pub(crate) struct Avx512<M, const W: usize> {
     /// Units that have work without a new event.
     busy: Box<[bool]>,
     block_busy: Box<[bool]>,
-    units_per_tile_shift: u32,
+    units_per_block_shift: u32,
     /// Within a cycle of a block: input slots and output slots of the flits that move, input slots of tails.
     leaving: Box<[u32]>,
     entering: Box<[u32]>,
@@ -201,7 +201,7 @@ impl<M: VcMask, const W: usize> RouterState for Avx512<M, W> {
             output: Column::filled((ports as usize) << M::SHIFT, OutputSlot::default()),
             busy: vec![false; units].into_boxed_slice(),
             block_busy: vec![false; parameters.router_blocks as usize].into_boxed_slice(),
-            units_per_tile_shift: parameters.block_shift - Self::UNIT_SHIFT,
+            units_per_block_shift: parameters.block_shift - Self::UNIT_SHIFT,
             // Vectors of 16 addresses are stored whole, so the lists have room for some beyond their end.
             leaving: vec![0; block_slots + 64].into_boxed_slice(),
             entering: vec![0; block_slots + 64].into_boxed_slice(),
@@ -371,7 +371,7 @@ impl<M: VcMask, const W: usize> RouterState for Avx512<M, W> {
             set_bit(&mut record.output_high[head_word], head_bit, output > 255);
         }
         self.busy[unit] = true;
-        self.block_busy[unit >> self.units_per_tile_shift] = true;
+        self.block_busy[unit >> self.units_per_block_shift] = true;
     }
 
     #[inline(always)]
@@ -454,7 +454,7 @@ impl<M: VcMask, const W: usize> Tile<'_, Avx512<M, W>> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,bmi1,bmi2,popcnt,lzcnt")]
     fn visit_units(&mut self, block: u32, now: u64, lists: &mut crate::state::blocks::Block) -> usize {
-        let shift = self.layout.units_per_tile_shift;
+        let shift = self.layout.units_per_block_shift;
         let first = (block as usize) << shift;
         let last = ((block as usize + 1) << shift).min(self.layout.units.len());
         let mut moves = Moves::default();
