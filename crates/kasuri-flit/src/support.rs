@@ -523,7 +523,7 @@ static LACKING: &[Lacking] = &[
     Lacking {
         name: "packets that a failure takes along for good where somebody waits for them",
         key: "faults.resend_after",
-        asks: Scenario::loses_what_is_waited_for,
+        asks: Scenario::drops_required_packets,
         against: "",
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
@@ -620,7 +620,7 @@ mod tests {
     #[test]
     fn the_table_is_whole() {
         assert!(ROWS.iter().all(|row| row.layouts.contains(&true)));
-        for key in RouterParameters::EXTENSIONS {
+        for key in RouterParameters::EXTENSION_KEYS {
             assert!(ROWS.iter().any(|row| row.key.strip_prefix("router.") == Some(key)), "{key}");
         }
         for name in PAIRS.iter().flat_map(|pair| [pair.one, pair.other]) {

@@ -5,7 +5,7 @@
 use crate::graph::Graph;
 use crate::paths::Walk;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::sources::{Drawn, Forecast};
+use kasuri_model::sources::{Forecast, SourceMessage};
 
 /// Nothing prepared.
 const NONE: u32 = u32::MAX;
@@ -26,7 +26,7 @@ pub(crate) fn may_look_ahead(scenario: &Scenario) -> bool {
 /// A message with its path: injection, between routers, ejection.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    pub(crate) drawn: Drawn,
+    pub(crate) drawn: SourceMessage,
     pub(crate) channels: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct PathPrefetch {
     /// Not again before this time.
     again_from: f64,
     pub(crate) walks: Vec<Walk>,
-    pub(crate) drawns: Vec<Drawn>,
+    pub(crate) drawns: Vec<SourceMessage>,
     pub(crate) soon: Vec<u32>,
 }
 

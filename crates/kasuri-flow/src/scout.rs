@@ -9,7 +9,7 @@ use crate::path_prefetch::may_look_ahead;
 use crate::paths::{Paths, Request, Walk};
 use kasuri_model::engine::Threads;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::sources::{Drawn, Forecast, Foreseen, Sources};
+use kasuri_model::sources::{Forecast, ForecastMessage, SourceMessage, Sources};
 use kasuri_network::id::TerminalId;
 use kasuri_network::memory::{fetch_ahead, large_vec};
 use kasuri_network::network::metrics::hops_from;
@@ -97,7 +97,7 @@ impl Place<'_> {
     }
 
     /// Writes the message of this running number, which makes it known.
-    fn put(self, serial: u32, foreseen: &Foreseen, path: &[u32]) {
+    fn put(self, serial: u32, foreseen: &ForecastMessage, path: &[u32]) {
         let (destination, flits) = foreseen.message.map_or((NOBODY, 0), |(destination, flits)| (destination.0, flits));
         self.write(DESTINATION, destination);
         self.write(FLITS, flits);
@@ -120,10 +120,10 @@ impl Place<'_> {
         u64::from(self.word(FOLLOWING)) | u64::from(self.word(FOLLOWING + 1)) << 32
     }
 
-    fn foreseen(self) -> Foreseen {
+    fn foreseen(self) -> ForecastMessage {
         let destination = self.word(DESTINATION);
         let message = (destination != NOBODY).then(|| (TerminalId(destination), self.word(FLITS)));
-        Foreseen { message, following: self.following() }
+        ForecastMessage { message, following: self.following() }
     }
 
     fn path(self) -> impl Iterator<Item = u32> {
@@ -145,7 +145,7 @@ struct Scout<'s> {
     forecast: Forecast,
     paths: Paths,
     walks: Vec<Walk>,
-    foreseen: Vec<(u32, Foreseen)>,
+    foreseen: Vec<(u32, ForecastMessage)>,
     unused: Vec<Vec<u32>>,
 }
 
@@ -237,7 +237,7 @@ impl Scouted {
 
     /// The message that a terminal sends next, if it does so at time `now`. Its path is to be [taken](Self::give_paths).
     #[inline(always)]
-    pub(crate) fn draw(&mut self, sources: &mut Sources, source: TerminalId, now: f64) -> Option<Drawn> {
+    pub(crate) fn draw(&mut self, sources: &mut Sources, source: TerminalId, now: f64) -> Option<SourceMessage> {
         let serial = sources.due(source, now)?;
         if !self.shared.board.place(source.0).has(serial) {
             self.wait_for(source.0, serial);

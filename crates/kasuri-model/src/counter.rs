@@ -3,17 +3,17 @@
 use crate::engine::Distribution;
 use hdrhistogram::Histogram;
 
-/// Values below this are told one by one; beyond, buckets are 0.1 % wide.
-const EXACT: u64 = 4096;
+/// Smaller values are reported exactly; from here on, buckets are 0.1 % wide.
+const MAX_EXACT_VALUE: u64 = 4096;
 
-/// Values below this are counted one by one, and put into their buckets when they are told: a counter costs a twentieth of a bucket.
-const COUNTED: u64 = 1 << 16;
+/// Smaller values have a counter each, and move to their buckets in [`Counter::distribution`]: a counter costs a twentieth of a bucket.
+const MAX_COUNTED_VALUE: u64 = 1 << 16;
 
-/// A distribution that is being counted: below [`EXACT`] by value, beyond in buckets. It takes as much memory as its values ask for: most
-/// runs count small ones.
+/// A distribution in the making: exact below [`MAX_EXACT_VALUE`], in buckets above. Its memory grows with the values: most runs count small
+/// ones.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
-    /// How often each value below [`COUNTED`] came, as far as any did.
+    /// How often each value below [`MAX_COUNTED_VALUE`] came, as far as any did.
     counts: Vec<u64>,
     beyond: Option<Histogram<u64>>,
     /// Exact sum and maximum of the values beyond.
@@ -22,8 +22,8 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Bytes of a counter of which the buckets have not grown far.
-    pub const BYTES: usize = 12 * EXACT as usize;
+    /// Bytes of a counter with few buckets.
+    pub const BYTES: usize = 12 * MAX_EXACT_VALUE as usize;
 
     /// Nothing is counted yet.
     pub fn new() -> Self {
@@ -41,11 +41,11 @@ impl Counter {
 
     #[cold]
     fn record_new(&mut self, value: u64) {
-        if value < COUNTED {
+        if value < MAX_COUNTED_VALUE {
             self.counts.resize((value as usize + 1).next_power_of_two(), 0);
             self.counts[value as usize] = 1;
         } else {
-            self.beyond.get_or_insert_with(buckets).record(value).expect(GROWS);
+            self.beyond.get_or_insert_with(buckets).record(value).expect(RESIZES);
             self.beyond_sum += value;
             self.beyond_max = self.beyond_max.max(value);
         }
@@ -59,7 +59,7 @@ impl Counter {
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
         if let Some(beyond) = &other.beyond {
-            self.beyond.get_or_insert_with(buckets).add(beyond).expect(GROWS);
+            self.beyond.get_or_insert_with(buckets).add(beyond).expect(RESIZES);
         }
         self.beyond_sum += other.beyond_sum;
         self.beyond_max = self.beyond_max.max(other.beyond_max);
@@ -72,19 +72,19 @@ impl Counter {
         (self.beyond_sum, self.beyond_max) = (0, 0);
     }
 
-    /// What was counted.
+    /// The counted distribution.
     ///
     /// # Panics
-    /// Never: a histogram that grows takes any value.
+    /// Never: a growing histogram takes any value.
     pub fn distribution(&self) -> Distribution {
         let counted = || (0..).zip(&self.counts).filter(|&(_, &count)| count > 0).map(|(value, &count)| (value, count));
         let mut beyond = self.beyond.clone();
-        for (value, count) in counted().filter(|&(value, _)| value >= EXACT) {
-            beyond.get_or_insert_with(buckets).record_n(value, count).expect(GROWS);
+        for (value, count) in counted().filter(|&(value, _)| value >= MAX_EXACT_VALUE) {
+            beyond.get_or_insert_with(buckets).record_n(value, count).expect(RESIZES);
         }
         let beyond = beyond.iter().flat_map(Histogram::iter_recorded);
         let beyond = beyond.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()));
-        let buckets: Vec<(u64, u64)> = counted().take_while(|&(value, _)| value < EXACT).chain(beyond).collect();
+        let buckets: Vec<(u64, u64)> = counted().take_while(|&(value, _)| value < MAX_EXACT_VALUE).chain(beyond).collect();
         let counted_sum: u64 = counted().map(|(value, count)| value * count).sum();
         Distribution {
             count: buckets.iter().map(|&(_, count)| count).sum(),
@@ -96,8 +96,8 @@ impl Counter {
     }
 }
 
-/// Why no bucket is ever missing.
-const GROWS: &str = "an auto-resizing histogram takes any value";
+/// The reason why a bucket always exists.
+const RESIZES: &str = "an auto-resizing histogram takes any value";
 
 /// The buckets of a counter that needs some.
 fn buckets() -> Histogram<u64> {
@@ -110,7 +110,7 @@ fn buckets() -> Histogram<u64> {
 mod tests {
     use super::*;
 
-    /// Values that are counted one by one are told in the buckets of those that are not.
+    /// Values with counters of their own are reported in the same buckets as larger ones.
     #[test]
     fn values_are_told_in_buckets_from_4096_on() {
         let mut counter = Counter::new();
@@ -120,10 +120,10 @@ mod tests {
         assert_eq!((distribution.min, distribution.max, distribution.sum), (4095, 70_001, 159_101.0));
     }
 
-    /// Two parts of some values, of which one has none beyond the counters by value, are together what all of them are.
+    /// The counters of two parts add up to that of all values, also if one part has no value in a bucket.
     #[test]
     fn parts_are_together_what_all_are() {
-        let values = [3, 0, 70, 3, EXACT - 1, EXACT, 1_000_000];
+        let values = [3, 0, 70, 3, MAX_EXACT_VALUE - 1, MAX_EXACT_VALUE, 1_000_000];
         let counted = |values: &[u64]| {
             let mut counter = Counter::new();
             values.iter().for_each(|&value| counter.record(value));
@@ -134,7 +134,7 @@ mod tests {
             sum.absorb(&counted(&values[middle..]));
             let all = sum.distribution();
             assert_eq!((all.count, all.sum, all.min, all.max), (7, values.iter().sum::<u64>() as f64, 0, 1_000_000));
-            assert_eq!(all.buckets[..4], [(0, 1), (3, 2), (70, 1), (EXACT - 1, 1)]);
+            assert_eq!(all.buckets[..4], [(0, 1), (3, 2), (70, 1), (MAX_EXACT_VALUE - 1, 1)]);
             assert_eq!(all, counted(&values).distribution());
             sum.clear();
             assert_eq!(sum.distribution(), Counter::new().distribution());

@@ -1,8 +1,8 @@
-//! What every engine offers: it accepts a [`Scenario`] or says all that it refuses ([`Engine::prepare`]), then runs it under a
-//! [`Controller`] and returns an [`Outcome`].
+//! The interface of all engines: an engine accepts a [`Scenario`] or lists everything that it refuses ([`Engine::prepare`]), then runs the
+//! scenario under a [`Controller`] and returns an [`Outcome`].
 //!
-//! The engine advances; the controller decides, at the end of each interval, whether the network has settled, whether the
-//! answer is precise enough, or whether the run has failed. So no rule of measurement stands in an engine.
+//! The engine advances; at the end of each interval the controller decides whether the network has settled, whether the answer is precise
+//! enough, or whether the run has failed. No engine contains rules of measurement.
 
 use crate::refusal::Refusal;
 use crate::scenario::Scenario;
@@ -16,31 +16,31 @@ use schemars::Schema;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Simulates scenarios at one level of fidelity. The program has one list of its engines; nobody else knows their names.
+/// Simulates scenarios at one level of fidelity. Only the program's list of engines knows their names.
 pub trait Engine: Send + Sync {
     /// The name in the experiment file: of `engine`, and of the engine's own section.
     fn name(&self) -> &'static str;
 
-    /// One sentence: what it simulates.
+    /// One sentence on its method.
     fn summary(&self) -> &'static str;
 
-    /// The keys of its own section of the experiment file, as the schema of a structure. The section is checked by it whichever engine runs,
-    /// so a key that takes the words of a table is an enumeration there.
+    /// The keys of the engine's section of the experiment file, as the schema of a structure. Every engine's section is checked by its
+    /// schema, whichever engine runs; a key with a fixed set of values is therefore an enumeration.
     fn section(&self) -> fn() -> Schema;
 
     /// How it comes to its answers.
     fn method(&self) -> Method;
 
-    /// What it can simulate, a line for each feature that asks for more than the canonical router with open traffic.
+    /// The engine's features: a line for each one beyond the canonical router with open traffic.
     fn features(&self) -> Vec<Feature> {
         Vec::new()
     }
 
-    /// The one gate: decides whether this engine can simulate the scenario, and gets ready for it. Costs little: what is as large as the
-    /// state of the network is made by [`Prepared::run`] only.
+    /// The only gate: decides whether this engine can simulate the scenario, and gets ready for it. It is cheap: [`Prepared::run`] alone
+    /// allocates the state of the network.
     ///
     /// # Errors
-    /// All that it cannot simulate although it changes the question, options of its section that are wrong, sizes beyond its limits.
+    /// All features that it cannot simulate and that change the answer, wrong options of its section, and sizes beyond its limits.
     fn prepare<'s>(&'s self, scenario: &'s Scenario) -> Result<Box<dyn Prepared + 's>, Vec<Refusal>>;
 
     /// Prepares a scenario and runs it.
@@ -54,8 +54,8 @@ pub trait Engine: Send + Sync {
 
 /// A scenario that an engine has accepted.
 pub trait Prepared {
-    /// Bytes that the run asks for at most at one time, beside the network and the routing: no less than what it will, and at most about
-    /// twice as much. What of them is never touched takes no memory of the machine. `extents` remembers how far routes reach.
+    /// The peak memory of the run in bytes, without the network and the routing: at least its true use, and at most about twice that.
+    /// Untouched pages of it take no memory of the machine. `extents` caches how far routes reach.
     fn memory_bytes(&self, extents: &mut Extents) -> u64;
 
     /// How many times as long the run takes as on the routers with which the engine is fastest, for estimates of time.
@@ -63,15 +63,15 @@ pub trait Prepared {
         1.0
     }
 
-    /// How many threads make the run faster, by its size; or as many as the section of the engine asks for.
+    /// The number of threads that make the run faster, by its size; or the number in the engine's section.
     fn useful_threads(&self) -> usize {
         1
     }
 
-    /// Lets the run use so many threads, which change no result. An engine that has no use for them leaves them alone.
+    /// Lets the run use these threads, which change no result. An engine without use for them ignores them.
     ///
     /// # Errors
-    /// The scenario is too large to be cut into parts for so many.
+    /// The scenario is too large to be cut into enough parts.
     fn use_threads(&mut self, _threads: Threads) -> Result<(), Refusal> {
         Ok(())
     }
@@ -79,8 +79,8 @@ pub trait Prepared {
     /// Runs the scenario.
     ///
     /// # Errors
-    /// What only the run has shown: a message that does not arrive, programs that wait for ever, routes without a formula; the engine's own
-    /// books that do not balance (`paranoid`).
+    /// Faults that only a run can show: an undeliverable message, deadlocked programs, routes without a formula; and counts of the engine
+    /// that do not balance (`paranoid`).
     fn run(self: Box<Self>, controller: &mut dyn Controller) -> Result<Outcome, EngineError>;
 }
 
@@ -91,12 +91,12 @@ pub struct Threads {
     pub count: usize,
     /// Called by each further thread when it begins, with its number, from 1 on: for who gives it a core.
     pub at_begin: Arc<dyn Fn(usize) + Send + Sync>,
-    /// Called by each further thread before it ends: for who counts what it has used.
+    /// Called by each further thread before it ends, to add up the processor time.
     pub at_end: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Threads {
-    /// So many threads: the system decides where they run, and nobody counts what they use.
+    /// Threads that the system places and that nothing accounts for.
     pub fn new(count: usize) -> Self {
         Self { count, at_begin: Arc::new(|_| ()), at_end: Arc::new(|| ()) }
     }
@@ -119,14 +119,14 @@ pub enum Method {
     Cycles,
 }
 
-/// Whether an engine can simulate one feature: a line of the documentation's table.
+/// An engine's support for one feature: a row of the documentation's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
     /// The feature in the field's words, or two that an engine has and does not combine.
     pub name: String,
-    /// The key of the experiment file that asks for it.
+    /// The key of the experiment file that requests it.
     pub key: &'static str,
-    /// By column (the engine itself, or each of its layouts): `yes`, `no`, or what is left out.
+    /// By column (the engine itself, or each of its layouts): `yes`, `no`, or the omitted part.
     pub support: Vec<(&'static str, &'static str)>,
 }
 
@@ -139,44 +139,44 @@ pub trait Controller {
     /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
 
-    /// After how many of the next intervals it will say [`Command::Continue`], whatever happens in them; all are of the length that
-    /// [`Self::interval_cycles`] says now. An engine may run through them before it tells of them, each as it was.
+    /// The number of coming intervals, each of length [`Self::interval_cycles`], after which it returns [`Command::Continue`] whatever
+    /// happens in them. An engine may run through them before it reports them one by one.
     fn assured_intervals(&self) -> u64 {
         0
     }
 
-    /// Does it but wait until a closed workload has been delivered? Then the cycle in which it ends the run otherwise: up to there it says
-    /// [`Command::Continue`] at the end of each interval, and an engine may leave these out.
+    /// The cycle in which it ends the run at the latest, if it only waits for the end of a closed workload. Until then it returns
+    /// [`Command::Continue`] after each interval, so an engine may skip the intervals.
     fn waits_until(&self) -> Option<u64> {
         None
     }
 
-    /// Does it look at [`Interval::in_flight_age`]? An engine must look at each packet to find it.
+    /// True if it reads [`Interval::in_flight_age`], for which an engine must visit each packet.
     fn weighs_ages(&self) -> bool {
         false
     }
 
-    /// Should the interval end now, however long it was to be? Engines ask every few milliseconds of their work, so that a user who wants
-    /// to stop is heard.
-    fn wants_end(&self) -> bool {
+    /// True if the interval should end now, whatever its length. Engines ask every few milliseconds, so that a request to stop takes
+    /// effect.
+    fn should_stop(&self) -> bool {
         false
     }
 }
 
-/// What the engine counts at present.
+/// The quantities that the engine counts at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Statistics cover every packet that arrives; they are thrown away at [`Command::Measure`].
     WarmUp,
     /// Packet statistics cover the packets created since the phase began, and the answers to these; rates cover all flits.
     Measuring,
-    /// Sources go on. Packet statistics cover the packets created while measuring; rates no longer change.
+    /// Sources continue. Packet statistics cover the packets created while measuring; rates no longer change.
     Draining,
     /// Sources create nothing new. Otherwise as `Draining`.
     Emptying,
 }
 
-/// What counts at present: the state behind [`Phase`], the same in every engine.
+/// The counting state behind [`Phase`], the same in every engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counting {
     /// The phase.
@@ -201,7 +201,7 @@ impl Default for Counting {
 }
 
 impl Counting {
-    /// Is a packet created in this cycle measured?
+    /// True if a packet created in this cycle is measured.
     #[inline(always)]
     pub fn covers(&self, created: u64) -> bool {
         created >= self.measured_from && created < self.measured_before
@@ -213,8 +213,8 @@ impl Counting {
         *self = Self { phase, measured_from, rates_from: now, ..Self::default() };
     }
 
-    /// Stops counting rates and admitting packets to the measured ones. Emptying may follow draining: what was measured ended
-    /// when the first of them began.
+    /// Stops counting rates and admitting packets to the measured ones. Emptying may follow draining: measuring ended when the first of
+    /// them began.
     pub fn drain(&mut self, phase: Phase, now: u64) {
         (self.phase, self.rates) = (phase, false);
         if self.rates_until.is_none() {
@@ -228,19 +228,19 @@ impl Counting {
     }
 }
 
-/// What to do next.
+/// A controller's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Go on as before.
+    /// Continue unchanged.
     Continue,
-    /// Throw the statistics away and go on warming up.
+    /// Discard the statistics and continue the warm-up.
     Clear,
     /// Throw the statistics away and measure from here.
     Measure,
     /// As `Measure`, but packets created before that wait in their source's queue count too, once they come to its head (BookSim 2's rule;
     /// engines without such queues do as at `Measure`).
     MeasureWaiting,
-    /// Let sources whose creations hang on a phase that they drew once draw it anew ([`Process::has_phase`]), and go on.
+    /// Let sources with a random phase ([`Process::has_phase`]) draw a new one, and continue.
     ///
     /// [`Process::has_phase`]: kasuri_workload::traffic::process::Process::has_phase
     RedrawPhases,
@@ -257,7 +257,7 @@ pub enum Command {
 pub enum Status {
     /// The asked precision or the fixed length was reached.
     Converged,
-    /// The network does not deliver what is offered.
+    /// The network delivers less than the offered load.
     Saturated,
     /// The closed workload was delivered.
     Completed,
@@ -280,7 +280,7 @@ impl Status {
     }
 }
 
-/// What happened up to the end of an interval.
+/// The events of an interval, and the state at its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     /// The cycle after the interval.
@@ -302,15 +302,15 @@ pub struct Interval {
     /// Draining: measured packets that have not arrived, those still waiting at their source included, and the answers that measured
     /// packets have brought about.
     pub outstanding_packets: u64,
-    /// Flits of packets that have left their source queue in part or in whole, or stand at its head, and have not arrived.
+    /// Undelivered flits of packets that have left their source queue in part or in whole, or are at its head.
     pub in_flight_flits: u64,
     /// Sum over these flits of the age of their packet, in cycles; 0 unless the controller [weighs ages](Controller::weighs_ages).
     pub in_flight_age: u64,
-    /// Sum over all terminals of the cycles by which the next packet's creation lies in the past: the backlog.
+    /// Sum over all terminals of the age of the next packet's creation: the backlog, cycles.
     pub backlog_cycles: u64,
     /// Has a closed workload (a batch) been delivered?
     pub completed: bool,
-    /// Batches: have all messages of some terminal arrived? One that has none to send does not count.
+    /// Batches: have all messages of some terminal arrived? Terminals without messages do not count.
     pub first_finished: bool,
 }
 
@@ -328,7 +328,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another part.
     pub fn absorb(&mut self, other: &Self) {
         self.packets += other.packets;
         self.packet_latency += other.packet_latency;
@@ -338,7 +338,7 @@ impl Totals {
 }
 
 impl Interval {
-    /// Adds what was counted in another part of the network: all but the times and what is over.
+    /// Adds the counts of another part of the network, but not the times and flags.
     pub fn absorb(&mut self, other: &Self) {
         self.arrived.absorb(&other.arrived);
         self.injected_flits += other.injected_flits;
@@ -438,8 +438,8 @@ pub struct Outcome {
     pub injected_flits: Vec<u64>,
     /// Flits delivered per terminal while rates were counted, shape `[terminals]`.
     pub accepted_flits: Vec<u64>,
-    /// Of these, flits that terminals have sent to themselves: they cross their own router and no channel between routers. `None` of an
-    /// engine that does not tell them apart.
+    /// Of these, flits that terminals have sent to themselves: they cross their own router and no channel between routers. `None` if the
+    /// engine does not distinguish them.
     pub self_flits: Option<u64>,
     /// Flits sent on each channel while rates were counted, shape `[channels]`.
     pub channel_flits: Vec<u64>,
@@ -449,36 +449,36 @@ pub struct Outcome {
     pub completion_cycles: Vec<u64>,
     /// Closed workloads: cycles from the start until the last flit has arrived.
     pub completion_time: Option<f64>,
-    /// Closed workloads whose ranks say when they have done everything: the cycle in which each did, shape `[ranks]`; else empty. `None` of
-    /// one that has not.
+    /// Closed workloads with known completion times of ranks: the cycle in which each rank finished, shape `[ranks]`, `None` for unfinished
+    /// ones; else empty.
     pub finished: Vec<Option<f64>>,
     /// A deadlock: channels and virtual channels, each waiting for the next, the last for the first.
     pub deadlock: Vec<(ChannelId, u16)>,
-    /// A standstill in which no packet waits for another: what was refused, and which programs wait for what will never come; a phrase each.
+    /// A standstill without a cycle of waiting packets: the refused requests and the blocked programs, a phrase each.
     pub standstill: Vec<String>,
     /// Flits that crossed a router, for measures of speed.
     pub flit_hops: u64,
-    /// What a predictor did; `None` where no router has one.
+    /// Counts of the predictors; `None` where no router has one.
     pub prediction: Option<Prediction>,
-    /// What was injected as errors of channels and what was found; `None` where there can be none.
+    /// Injected and detected errors of channels; `None` where there can be none.
     pub link_errors: Option<LinkErrors>,
-    /// What the queues of output-queued routers did; `None` of other routers.
+    /// Counts of the queues of output-queued routers; `None` for other routers.
     pub queues: Option<Queues>,
-    /// What the operating systems of a machine's nodes did; `None` where there are none.
+    /// Counts of the operating systems of a machine's nodes; `None` where there are none.
     pub operating_systems: Option<OperatingSystems>,
-    /// What the engine left out, by key.
+    /// Features that the engine ignored, by key.
     pub not_modelled: Vec<String>,
-    /// What each user had, if there are users.
+    /// The outcome of each user, if there are users.
     pub users: Vec<UserOutcome>,
-    /// What open traffic beside a closed workload or a machine had, where there are no users: none of it is in the distributions.
+    /// Open traffic in the background of a closed workload or a machine without users: it enters none of the distributions.
     pub background: Option<Background>,
-    /// What an engine that answers with formulas has worked out; the distributions are empty then.
+    /// The answers of an engine that evaluates formulas; the distributions are empty then.
     pub formulas: Option<Formulas>,
-    /// What an endpoint's machine did when, if that was asked for.
+    /// The timeline of an endpoint's machine, if requested.
     pub timeline: Vec<Span>,
-    /// What network interfaces did, where the endpoint model has such.
+    /// Counts of network interfaces, where the endpoint model has them.
     pub interfaces: Option<Interfaces>,
-    /// What failures took along, where links and routers fail during the run and routers have no queues that say so.
+    /// Packets lost by failures of links and routers during the run, where no router queue counts them.
     pub losses: Option<Losses>,
 }
 
@@ -491,7 +491,7 @@ pub struct Losses {
     pub resent: u64,
 }
 
-/// What the network interfaces of a distributed shared memory did until the last request was answered.
+/// Counts of the network interfaces of a distributed shared memory until the last request was answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interfaces {
     /// Requests that were answered.
@@ -507,7 +507,7 @@ pub struct Interfaces {
     pub switch_cycles: u64,
 }
 
-/// What became of packets in the queues of output-queued routers, over the whole run.
+/// Counts of packets in the queues of output-queued routers, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
     /// Packets that terminals have sent, those that were sent again counted each time.
@@ -528,7 +528,7 @@ pub struct Queues {
     pub most_flits: u64,
 }
 
-/// What the operating systems of a machine's nodes did.
+/// Counts of the operating systems of a machine's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperatingSystems {
     /// Interrupts that took time of a processor.
@@ -541,7 +541,7 @@ pub struct OperatingSystems {
     pub task_switches: u64,
 }
 
-/// Errors of channels: what happened, and what the receiving ends found.
+/// Errors of channels, injected and detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkErrors {
     /// Bits changed on a channel.
@@ -552,11 +552,11 @@ pub struct LinkErrors {
     pub corrected: u64,
     /// Packets found to be damaged beyond correction, and refused.
     pub refused_packets: u64,
-    /// Packets taken although they are not what was sent.
+    /// Accepted packets with undetected errors.
     pub undetected_packets: u64,
 }
 
-/// What the routers' predictor did for measured packets.
+/// Counts of the routers' predictors for measured packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// Routers crossed by heads.
@@ -565,9 +565,9 @@ pub struct Prediction {
     pub attempts: u64,
     /// Of these, heads that crossed to their output on the prediction.
     pub hits: u64,
-    /// Is nothing known of the switches, so that the four numbers that follow mean nothing?
+    /// True if nothing is known of the switches; the next four numbers are then meaningless.
     pub heads_only: bool,
-    /// Of these, heads whose predicted output was taken by real requests, or had no virtual channel or no credit left.
+    /// Of these, heads with a predicted output that real requests had taken, or that had no virtual channel or credit left.
     pub refused: u64,
     /// Flits that crossed a switch on a prediction, rightly or wrongly.
     pub speculative_traversals: u64,
@@ -605,7 +605,7 @@ impl Prediction {
     }
 }
 
-/// What one user had of the machine. Counts cover the whole run, rates and latencies what is measured.
+/// The outcome of one user. Counts cover the whole run, rates and latencies the measured part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserOutcome {
     /// Flits delivered to its nodes while rates were counted.
@@ -619,12 +619,12 @@ pub struct UserOutcome {
     /// The cycle in which the last message of its workload has arrived and, through network interfaces, its programs have seen that; `None`
     /// without a workload, or if the last message has not arrived.
     pub completion: Option<f64>,
-    /// What tables and translators did for it; `None` of an engine that knows none.
+    /// Counts of its tables and translators; `None` if the engine has none.
     pub translation: Option<TranslationCounts>,
 }
 
 impl UserOutcome {
-    /// Adds what was counted elsewhere of its packets.
+    /// Adds the counts of its packets in another part.
     pub fn absorb(&mut self, other: &Self) {
         self.accepted_flits += other.accepted_flits;
         self.packets += other.packets;
@@ -633,7 +633,7 @@ impl UserOutcome {
     }
 }
 
-/// What open traffic had beside a closed workload or a machine, all classes together.
+/// Open traffic in the background of a closed workload or a machine, all classes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Background {
     /// Flits delivered while rates were counted.
@@ -647,7 +647,7 @@ pub struct Background {
 }
 
 impl Background {
-    /// Adds what was counted elsewhere.
+    /// Adds the counts of another part.
     pub fn absorb(&mut self, other: &Self) {
         self.accepted_flits += other.accepted_flits;
         self.packets += other.packets;
@@ -666,10 +666,10 @@ impl Background {
     }
 }
 
-/// What formulas say of a scenario. Loads are in flits per terminal and cycle, all classes together.
+/// The answers of formulas. Loads are in flits per terminal and cycle, all classes together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Formulas {
-    /// Expected latency of a packet that is alone in the network, cycles.
+    /// Expected latency of a packet in an otherwise empty network, cycles.
     pub zero_load_latency: f64,
     /// Expected latency at the offered load, cycles; `None` for closed workloads and where a channel is offered too much.
     pub packet_latency: Option<f64>,
@@ -685,18 +685,18 @@ pub struct Formulas {
     pub bisection_bandwidth: Option<f64>,
 }
 
-/// Why an engine cannot answer.
+/// The reason why an engine has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EngineError {
     /// The input is at fault.
     #[error("{}", sentences(.0))]
     Refused(Vec<Refusal>),
-    /// A program of an endpoint's machine cannot go on: a defect of the program, or of Kasuri.
+    /// A program of an endpoint's machine is stuck: an error in the program, or an internal error.
     #[error("the program of node {node} cannot go on: {what}")]
     Program {
         /// The node.
         node: u32,
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// Nothing moves any more, although packets are inside that do not wait for each other.
@@ -704,7 +704,7 @@ pub enum EngineError {
     Standstill {
         /// When.
         cycle: u64,
-        /// Which packets stand where, and what they wait for.
+        /// The waiting packets, their places, and what each waits for.
         what: String,
     },
     /// A conservation law is broken: a defect of Kasuri.
@@ -723,8 +723,8 @@ fn sentences(refusals: &[Refusal]) -> String {
 }
 
 impl EngineError {
-    /// A workload can never end: nothing is due and nothing under way, although so many of its messages are missing. `standstill` is what
-    /// it says itself of what it waits for.
+    /// A closed workload that cannot end: nothing is due or under way, although messages are missing. `standstill` is the workload's own
+    /// description of what it waits for.
     pub fn never_sent(missing: u64, standstill: Option<String>) -> Self {
         let standstill = standstill.unwrap_or_else(|| "everything waits for something that does not happen".to_owned());
         let reason = format!("{missing} of its messages are never sent: {standstill}");

@@ -1,8 +1,8 @@
-//! The contract between what is simulated and the engines that simulate it.
+//! The interface between scenarios and engines.
 //!
-//! A [`scenario::Scenario`] holds everything that is simulated, immutable: a network and its routing, the [`router`]s, traffic or a closed
-//! workload. An [`engine::Engine`] runs it under a [`engine::Controller`] and returns an [`engine::Outcome`]. This crate simulates nothing
-//! itself, and knows neither how an experiment is written nor who reads the answer.
+//! A [`scenario::Scenario`] holds the whole input of a simulation, immutable: a network and its routing, the [`router`]s, traffic or a
+//! closed workload. An [`engine::Engine`] runs it under a [`engine::Controller`] and returns an [`engine::Outcome`]. This crate simulates
+//! nothing and knows neither the experiment file nor the form of results.
 
 pub mod counter;
 pub mod engine;

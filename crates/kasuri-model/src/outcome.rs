@@ -1,10 +1,10 @@
-//! How an [`Outcome`] is built: of nothing, to which an engine adds what it knows.
+//! Builds an [`Outcome`]: it begins empty, and an engine adds its answers.
 
 use crate::engine::{Distribution, Outcome, Status};
 use kasuri_network::network::Network;
 
 impl Outcome {
-    /// That of a run of which nothing is known but how it ended: no vector has any entry.
+    /// The outcome of a run with this status and no other data: all vectors are empty.
     pub fn new(status: Status) -> Self {
         Self {
             status,
@@ -47,12 +47,12 @@ impl Outcome {
         Self { router_occupancy: occupancy, ..Self::new(status).with_flits(vec![0; network.channel_count() as usize], accepted) }
     }
 
-    /// It took so many cycles, and measured all of them.
+    /// Sets the length of the run, all of it measured.
     pub fn after(self, cycles: u64) -> Self {
         self.measured_for(cycles, 0, cycles)
     }
 
-    /// It took so many cycles, and measured for so many from a cycle on.
+    /// Sets the lengths of the run, its warm-up and its measured part.
     pub fn measured_for(self, cycles: u64, warmup_cycles: u64, measured_cycles: u64) -> Self {
         Self { cycles, warmup_cycles, measured_cycles, ..self }
     }
@@ -62,8 +62,8 @@ impl Outcome {
         Self { packet_latency, network_latency, hops, ..self }
     }
 
-    /// Flits by channel, and those that each terminal accepted. What a terminal injects is what its injection channel, numbered like it,
-    /// carries.
+    /// Sets the flits by channel, and those that each terminal accepted. A terminal injects the flits of its injection channel, which has
+    /// the same number.
     pub fn with_flits(self, channel_flits: Vec<u64>, accepted_flits: Vec<u64>) -> Self {
         Self { injected_flits: channel_flits[..accepted_flits.len()].to_vec(), accepted_flits, channel_flits, ..self }
     }

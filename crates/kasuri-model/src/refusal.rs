@@ -1,21 +1,21 @@
-//! What an engine answers when it cannot simulate what a scenario asks for.
+//! Refusals: an engine's answers to scenarios that it cannot simulate.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// One thing that cannot be simulated as the experiment file asks for it. All that an engine refuses comes as a list of these
-/// ([`crate::engine::Engine::prepare`]), so that a file can be mended at once.
+/// One setting of the experiment file that cannot be simulated. [`crate::engine::Engine::prepare`] returns all of them, so that a file can
+/// be corrected at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The dotted key that is to be changed: `router.predictor`. A section alone where the whole of it is meant.
+    /// The dotted key to change: `router.predictor`; a section's name if all of it is meant.
     pub key: Cow<'static, str>,
     /// Its value as the file would write it: `"oracle"`, `true`. Empty where the reason names it, or where it is no single value.
     pub value: String,
-    /// What the key conflicts with, as the file would write it: `engine = "flow"`, `[[user]]`. Empty where the value is at fault by itself.
+    /// The conflicting setting, as the file would write it: `engine = "flow"`, `[[user]]`. Empty where the value alone is at fault.
     pub conflicts_with: String,
-    /// Why it cannot be simulated.
+    /// The reason.
     pub reason: String,
-    /// What to write instead. Empty where the reason says it.
+    /// The suggested replacement. Empty where the reason says it.
     pub instead: String,
 }
 
@@ -31,7 +31,7 @@ impl Refusal {
         Self { value: value.into(), ..self }
     }
 
-    /// The same with what the key conflicts with.
+    /// Adds the conflicting setting.
     pub fn conflicts_with(self, other: impl Into<String>) -> Self {
         Self { conflicts_with: other.into(), ..self }
     }
@@ -41,7 +41,7 @@ impl Refusal {
         Self { instead: instead.into(), ..self }
     }
 
-    /// The refusal without its key: what stands there, what it conflicts with, why, and what to take instead.
+    /// The refusal without its key: the value, the conflicting setting, the reason and the replacement.
     pub fn message(&self) -> String {
         let found = match (self.value.as_str(), self.conflicts_with.as_str()) {
             ("", "") => String::new(),

@@ -542,7 +542,7 @@ impl Pipeline {
         in_routers + 2 * (latency + 1) + u64::from(credit_delay)
     }
 
-    /// That of a router that takes so many cycles beside the one in which a head leaves.
+    /// A pipeline in which a head spends this many cycles besides the one in which it leaves.
     pub fn of_latency(cycles: u32) -> Self {
         Self {
             route_cycles: cycles,
@@ -560,8 +560,8 @@ impl Pipeline {
         self.head_cycles() - (self.traversal_cycles - self.serialisation_cycles)
     }
 
-    /// Cycles by which the front of a flit that passes on in one cycle leaves before its end has arrived. Where a hit saves the wait alone,
-    /// the stages that the flit goes through eat so much of it.
+    /// Cycles by which the front of a flit that passes on in one cycle leaves before its end has arrived. If a hit saves the wait alone,
+    /// the stages of the flit use up part of them.
     pub fn front_cycles(&self, hit_saves: HitSaves) -> u32 {
         match hit_saves {
             HitSaves::Both => self.link_cycles,
@@ -572,19 +572,19 @@ impl Pipeline {
 }
 
 impl RouterParameters {
-    /// Does anything guess outputs?
+    /// True if the router has a predictor.
     pub fn predicts(&self) -> bool {
         self.predictor != predictor::NONE
     }
 
-    /// Can a head that waits for several virtual channels always take one of an escape path? It can where it gets none that is full:
-    /// once it has one, it waits for that one alone.
+    /// Whether a head that waits for several virtual channels can always take one of an escape path. It can if it is never granted a full
+    /// one: a head with a virtual channel waits for that one alone.
     pub fn escape_path(&self) -> EscapePath {
         let has_room = self.vc_release == VcRelease::TailCredit || self.vc_busy_when_full || self.switching != Switching::Wormhole;
         if has_room { EscapePath::Open } else { EscapePath::Closed }
     }
 
-    /// What the routers promise to heads that wait.
+    /// The guarantees of the routers to waiting heads.
     pub fn waiting_rules(&self) -> Rules {
         let never_blocks = self.architecture == Architecture::OutputQueued && self.queue != Queue::Pause;
         Rules { escape_path: self.escape_path(), bubbles: self.bubble, never_blocks }
@@ -637,7 +637,7 @@ impl RouterParameters {
         Ok(())
     }
 
-    /// What a predictor is given has to mean something to it. An unknown one has no meaning that could be checked.
+    /// A predictor must use its parameters. Parameters of an unknown predictor cannot be checked.
     fn check_predictor(&self) -> Result<(), (String, String)> {
         if self.forward_copies.is_some() && (self.on_miss != OnMiss::Forward || !self.predicts()) {
             let problem = "says which copies leave, and none do; set on_miss = \"forward\" with a predictor, or leave it out";
@@ -749,7 +749,7 @@ impl RouterParameters {
         }
     }
 
-    /// What models of endpoints ask of the routers.
+    /// The properties of the routers that endpoint models depend on.
     pub fn for_endpoints(&self) -> Routers {
         let (depth, channels) = (self.channel_depth(), self.virtual_channels.max(1));
         let most_held_flits = match self.buffer_policy {
@@ -822,8 +822,8 @@ impl RouterParameters {
         Ok(())
     }
 
-    /// The keys that can ask for more than the canonical router has.
-    pub const EXTENSIONS: [&'static str; 15] = [
+    /// The keys that can request features beyond the canonical router.
+    pub const EXTENSION_KEYS: [&'static str; 15] = [
         "vc_allocator",
         "switch_allocator",
         "buffer_policy",
@@ -841,12 +841,12 @@ impl RouterParameters {
         "lookahead_decides",
     ];
 
-    /// The keys that ask for more than the canonical router has: one of [`RouterParameters::EXTENSIONS`] each.
+    /// The keys that request features beyond the canonical router, of [`RouterParameters::EXTENSION_KEYS`].
     pub fn extensions(&self) -> impl Iterator<Item = &'static str> {
-        Self::EXTENSIONS.into_iter().filter(|key| self.extends(key))
+        Self::EXTENSION_KEYS.into_iter().filter(|key| self.extends(key))
     }
 
-    /// Does this key ask for more than the canonical router has?
+    /// True if this key requests a feature beyond the canonical router.
     pub fn extends(&self, key: &str) -> bool {
         let plain = |allocator: &AllocatorParameters| {
             ["islip", "separable-input-first", "separable-output-first"].contains(&allocator.name())
@@ -874,12 +874,12 @@ impl RouterParameters {
         }
     }
 
-    /// Does a routing that looks at congestion decide before the head is on its way to the router?
+    /// True if a congestion-aware routing decides before the head leaves the router upstream.
     pub fn decides_on_departure(&self) -> bool {
         self.lookahead && self.lookahead_decides == LookaheadDecides::OnDeparture
     }
 
-    /// Do heads bid for the switch before they have a virtual channel?
+    /// True if heads bid for the switch before they have a virtual channel.
     fn speculates(&self) -> bool {
         self.timing().is_ok_and(|pipeline| pipeline.bidding == Bidding::Speculative)
     }
@@ -917,7 +917,7 @@ impl RouterParameters {
     }
 
     /// The keys that mean something to output-queued routers.
-    pub const OF_OUTPUT_QUEUES: [&'static str; 9] =
+    pub const OUTPUT_QUEUE_KEYS: [&'static str; 9] =
         ["architecture", "switching", "pipeline", "lookahead", "latency", "queue", "queue_flits", "resend_after", "source_turns"];
 
     fn check_queue(&self) -> Result<(), (String, String)> {
@@ -960,7 +960,7 @@ impl RouterParameters {
     fn timing(&self) -> Result<Pipeline, String> {
         let mut groups = self.stage_groups()?;
         let ends = self.serial_ends(&mut groups)?;
-        // The last cycle of each stage, counted from the arrival in cycle 0; and the group in which it stands.
+        // The last cycle of each stage, counted from the arrival in cycle 0; and its group.
         let mut end = [0i64; 4];
         let mut group_of = [0usize; 4];
         let mut now = i64::from(ends.deserialisation);

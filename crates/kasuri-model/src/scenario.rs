@@ -28,20 +28,20 @@ pub struct Scenario {
     pub router: RouterParameters,
     /// The router's stages, worked out of `router`.
     pub pipeline: Pipeline,
-    /// The open traffic: at least one class, unless there is a closed workload or a machine. Beside these it is the background.
+    /// The open traffic: at least one class, unless there is a closed workload or a machine, with which it is the background.
     pub classes: Vec<TrafficClass>,
     /// A closed workload, with which the run ends. The classes of its messages follow the open traffic's, one for each part.
     pub workload: Option<ClosedWorkload>,
-    /// The users whose traffic the classes are, if there are users.
+    /// The users that own the classes, if any.
     pub users: Option<Arc<Users>>,
     /// A machine with its programs, with which the run ends, in place of a workload.
     pub endpoint: Option<Arc<dyn Endpoint>>,
-    /// Hosts whose terminals share a memory, if they have a share in the question.
+    /// Hosts with a memory shared by their terminals, if modelled.
     pub hosts: Option<Hosts>,
-    /// Cycles from the loss of a packet in a full queue until its source may send it again (`router.resend_after`); without it what is lost stays
+    /// Cycles from the loss of a packet in a full queue until its source may resend it (`router.resend_after`); without it the packet stays
     /// lost.
     pub resend_after: Option<u32>,
-    /// What fails during the run, if anything does.
+    /// The failures during the run, if any.
     pub failure: Option<Arc<Failure>>,
     /// The physical units behind flits and cycles, if known.
     pub units: Units,
@@ -57,16 +57,16 @@ pub struct Scenario {
     pub timeline: bool,
 }
 
-/// Links and routers that fail, and come up again, while a run is going on.
+/// Links and routers that fail and recover during a run.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// By ascending cycle, at least one: the network from that cycle on.
     pub epochs: Vec<Epoch>,
-    /// Cycles from the loss of a packet until its source may send it again; without it what is lost stays lost.
+    /// Cycles from the loss of a packet until its source may resend it; without it the packet stays lost.
     pub resend_after: Option<u32>,
 }
 
-/// A time between two changes of what is up.
+/// A time without a change of the working components.
 #[derive(Clone, Debug)]
 pub struct Epoch {
     /// The cycle in which it begins.
@@ -77,7 +77,7 @@ pub struct Epoch {
     pub routers: Vec<RouterId>,
     /// The cycle from which on routers know of it.
     pub detected: u64,
-    /// What is left of the network, and the routing on it, by which packets go once that is known.
+    /// The working part of the network, and its routing, in use once the change is known.
     pub network: Arc<Network>,
     /// That routing.
     pub routing: Arc<dyn Routing>,
@@ -94,7 +94,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// How many hosts so many terminals have.
+    /// The number of hosts of a network of this many terminals.
     pub fn count(&self, terminals: u32) -> u32 {
         terminals.div_ceil(self.terminals)
     }
@@ -106,7 +106,7 @@ impl Hosts {
 }
 
 impl Scenario {
-    /// Does the run end by itself: with a workload, or since there are only batches?
+    /// True if the run ends without a controller: with a workload, or if there are only batches.
     pub fn is_closed(&self) -> bool {
         self.workload.is_some() || self.endpoint.is_some() || self.has_only_batches()
     }
@@ -134,20 +134,19 @@ impl Scenario {
         Some(agenda)
     }
 
-    /// Begins a part of the closed workload alone at time 0, where its parts know nothing of each other. Notes nothing for a timeline, whose
-    /// numbers go through all parts.
+    /// Begins one of several independent parts of the closed workload at time 0, without a timeline: its numbers cover all parts.
     pub fn agenda_of_part(&self, part: usize) -> Option<Agenda<'_>> {
         Agenda::begin_part(&*self.workload.as_ref()?.workload, part, &self.streams)
     }
 
-    /// Does whatever sends besides a workload end by itself?
+    /// True if all open traffic consists of batches, which end.
     pub fn has_only_batches(&self) -> bool {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())
     }
 
     /// The classes that have a batch, with its packets of each terminal. Of those that share their coins, and so one batch, the first.
     pub fn batches(&self) -> impl Iterator<Item = (&TrafficClass, u64)> {
-        let own = self.classes.iter().enumerate().filter(|&(number, _)| self.coins_of(number).is_none_or(|first| first == number));
+        let own = self.classes.iter().enumerate().filter(|&(number, _)| self.coin_stream_of(number).is_none_or(|first| first == number));
         own.filter_map(|(_, class)| Some((class, class.packets_per_terminal?)))
     }
 
@@ -165,13 +164,13 @@ impl Scenario {
     }
 
     /// The first of the classes with which a class shares its coins, if it does: those of one user share theirs.
-    pub fn coins_of(&self, class: usize) -> Option<usize> {
+    pub fn coin_stream_of(&self, class: usize) -> Option<usize> {
         let user = |class: usize| self.users.as_ref().and_then(|users| users.of_class(class));
         self.classes[class].joint.as_ref()?;
         (0..=class).find(|&other| self.classes[other].joint.is_some() && user(other) == user(class))
     }
 
-    /// Does any class count the answers that a terminal sends among the packets of its batch?
+    /// True if a class counts the answers that a terminal sends among the packets of its batch.
     pub fn counts_answers(&self) -> bool {
         self.classes.iter().any(|class| class.window.counts_answers)
     }
@@ -181,7 +180,7 @@ impl Scenario {
         (0..self.classes.len()).filter_map(|class| Joint::led_by(self, class)).collect()
     }
 
-    /// May a right prediction take a packet by a port that the routing accepts but would not have chosen?
+    /// True if a right prediction may take a packet by a port that the routing accepts but would not have chosen.
     pub fn takes_accepted_ports(&self) -> bool {
         self.router.predicts() && self.router.predictor_match == PredictorMatch::AnyUp
     }
@@ -201,14 +200,14 @@ impl Scenario {
         deadlock::check_within(&self.network, &*routing, &ranges, self.router.waiting_rules(), budget)
     }
 
-    /// Does somebody wait for packets: for the end of a workload or a batch, for an answer, for a place in a window?
+    /// True if the end of a workload or a batch, an answer or a window depends on packets.
     pub fn waits_for_packets(&self) -> bool {
         let waits = |class: &TrafficClass| class.reply.is_some() || class.window.outstanding.is_some();
         self.is_closed() || self.classes.iter().any(waits)
     }
 
-    /// Does a failure take packets along for good for which somebody waits?
-    pub fn loses_what_is_waited_for(&self) -> bool {
+    /// True if a failure discards packets for good on which something depends.
+    pub fn drops_required_packets(&self) -> bool {
         let loses = self.failure.as_ref().is_some_and(|failure| failure.resend_after.is_none());
         loses && self.waits_for_packets()
     }
@@ -225,7 +224,7 @@ impl Scenario {
         Self { network, routing, failure: None, ..self.clone() }
     }
 
-    /// Has the routing an escape path that the routers do not keep open?
+    /// True if the routing has an escape path that the routers do not keep open.
     pub fn closes_escape_path(&self) -> bool {
         let has_one = || self.virtual_channel_ranges().into_iter().any(|range| self.routing.escape_channels(range).is_some());
         self.router.escape_path() == EscapePath::Closed && has_one()
@@ -259,7 +258,7 @@ impl Scenario {
 /// A closed workload and how its messages become packets.
 #[derive(Clone, Debug)]
 pub struct ClosedWorkload {
-    /// What has to be done.
+    /// The messages to deliver.
     pub workload: Arc<dyn Workload>,
     /// How the messages of each of its parts are sent: one part, or one for each user who has a workload.
     pub parts: Vec<WorkloadPart>,
@@ -325,9 +324,9 @@ pub struct TrafficClass {
     /// The process of all classes (of a user) that share their coins, where this is one of them: at the sum of their rates. Each packet that it
     /// creates is of one of these classes, drawn by their rates in packets. The same in each of them.
     pub joint: Option<Arc<dyn Process>>,
-    /// Packets of each terminal if the process ends by itself (a batch).
+    /// Packets of each terminal if the process is a batch.
     pub packets_per_terminal: Option<u64>,
-    /// What holds a terminal back besides the process.
+    /// Limits on a terminal besides the process.
     pub window: Window,
     /// Offered load, flits/terminal/cycle.
     pub load: f64,
@@ -337,7 +336,7 @@ pub struct TrafficClass {
     pub virtual_channels: VirtualChannels,
     /// Higher goes first where `router.priority` is `class`.
     pub priority: i32,
-    /// Does the arrival of a packet make its destination send one back?
+    /// Whether a delivered packet makes its destination send an answer.
     pub reply: Option<Reply>,
 }
 
@@ -353,7 +352,7 @@ impl TrafficClass {
     }
 }
 
-/// Classes whose packets come of one process. The first of them keeps its creations for all.
+/// Classes with a common process of packet creation. The first class keeps the creations of all.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// When a terminal creates a packet of any of them.
@@ -365,9 +364,9 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// The classes whose first one this is.
+    /// The classes led by this one.
     fn led_by(scenario: &Scenario, first: usize) -> Option<Self> {
-        let sharing = || scenario.classes.iter().zip(0u32..).filter(|&(_, number)| scenario.coins_of(number as usize) == Some(first));
+        let sharing = || scenario.classes.iter().zip(0u32..).filter(|&(_, number)| scenario.coin_stream_of(number as usize) == Some(first));
         let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
         let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
         let equal_part = 1.0 / sharing().count() as f64;
@@ -395,7 +394,7 @@ impl Joint {
         all.iter().find(|joint| joint.classes.contains(&class))
     }
 
-    /// Those among `all` whose creations a class keeps.
+    /// The entry of `all` with creations that this class keeps.
     pub fn kept_by(all: &[Self], class: u32) -> Option<&Self> {
         all.iter().find(|joint| joint.classes[0] == class)
     }
@@ -413,6 +412,6 @@ pub struct Reply {
     pub sizes: PacketSizes,
     /// Cycles from the arrival of a packet, which is the creation of its answer, until that may be sent.
     pub delay: u32,
-    /// The virtual channels that they may use, apart from the requests' lest requests and replies block each other.
+    /// The virtual channels of the replies, distinct from those of the requests so that the two cannot block each other.
     pub virtual_channels: VirtualChannels,
 }

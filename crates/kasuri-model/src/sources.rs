@@ -14,7 +14,7 @@ const NEVER: u64 = u64::MAX;
 
 /// A message at the head of a queue.
 #[derive(Clone, Copy, Debug)]
-pub struct Drawn {
+pub struct SourceMessage {
     /// Sources create in whole cycles; a closed workload whenever something has happened.
     pub created: f64,
     /// The cycle that decides whether it is measured: that of `created` or, of an answer, that of the message that it answers.
@@ -29,7 +29,7 @@ pub struct Drawn {
     pub is_reply: bool,
 }
 
-impl Drawn {
+impl SourceMessage {
     /// A message that is no answer.
     fn new(created: u64, (destination, flits): (TerminalId, u32), class: u8) -> Self {
         Self { created: created as f64, asked: created, destination, flits, class, is_reply: false }
@@ -47,12 +47,12 @@ struct Creations {
 }
 
 impl Creations {
-    /// Those of an entry of `[classes, terminals]`, of which the first is created in cycle `next`.
+    /// The creations of an entry of `[classes, terminals]`, beginning in cycle `next`.
     fn new(scenario: &Scenario, entry: u32, next: u64) -> Self {
         Self { next, index: 0, begun: 0, destinations: scenario.streams.get(Purpose::Destination, entry) }
     }
 
-    /// Draws the message that is created next, if there is one: its destination and its length. When is the one after it created?
+    /// Draws the next message, if there is one: its destination and its length. Also returns the creation of the one after it.
     #[inline(always)]
     fn draw(
         &mut self,
@@ -71,14 +71,14 @@ impl Creations {
 
 /// A message that has been drawn before its terminal's turn.
 #[derive(Clone, Copy, Debug)]
-pub struct Foreseen {
+pub struct ForecastMessage {
     /// Where it goes to and its length; `None` if the terminal sends nothing.
     pub message: Option<(TerminalId, u32)>,
     /// When its terminal creates the one after it; the greatest number if never.
     pub following: u64,
 }
 
-/// The draws of all terminals' batches, which hang on nothing that happens: for who looks ahead of [`Sources`].
+/// State-independent draws of the batches of all terminals, for callers that look ahead of [`Sources`].
 #[derive(Debug)]
 pub struct Forecast {
     creations: Vec<Creations>,
@@ -87,14 +87,14 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Can messages be foreseen? Those of batches of one class that is alone, without answers and windows.
+    /// True if messages can be drawn ahead: batches of a single class without answers and windows.
     pub fn is_possible(scenario: &Scenario) -> bool {
         let [class] = &*scenario.classes else { return false };
         let is_alone = class.joint.is_none() && class.reply.is_none() && class.window.outstanding.is_none();
         is_alone && scenario.workload.is_none() && scenario.has_only_batches()
     }
 
-    /// The messages of a scenario that can be foreseen.
+    /// The messages of a scenario that can be drawn ahead.
     pub fn new(scenario: &Scenario) -> Self {
         let mut gaps = scenario.streams.get(Purpose::Creation, 0);
         let creations = (0..scenario.network.terminal_count()).map(|terminal| {
@@ -105,12 +105,12 @@ impl Forecast {
     }
 
     /// The next message of a terminal that has not had its last, and its running number.
-    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId) -> (u32, Foreseen) {
+    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId) -> (u32, ForecastMessage) {
         let (creations, class) = (&mut self.creations[terminal.index()], &scenario.classes[0]);
         let serial = creations.index;
         let (message, following) = creations.draw(class, class.process_at(terminal), terminal, &mut self.gaps);
         creations.next = following;
-        (serial, Foreseen { message, following })
+        (serial, ForecastMessage { message, following })
     }
 }
 
@@ -156,7 +156,7 @@ impl Window {
     }
 
     /// A place is free from cycle `at` on. Returns when the message that has waited for it is created, if there is one.
-    fn come_back(&mut self, at: u64) -> Option<u64> {
+    fn release_slot(&mut self, at: u64) -> Option<u64> {
         match self.wanted.take() {
             Some(wanted) => Some(wanted.max(at)),
             None => {
@@ -173,15 +173,15 @@ pub struct Sources {
     terminals: usize,
     /// Shape `[classes, terminals]`.
     creations: Vec<Creations>,
-    /// When they create messages, shape `[classes, terminals]`; of one stream that nobody draws from if all are batches.
+    /// The gaps between creations, shape `[classes, terminals]`; one unused stream if all classes are batches.
     gaps: Vec<Stream>,
     /// Answers, each with the cycle from which on it may be sent.
-    replies: Vec<VecDeque<(u64, Drawn)>>,
+    replies: Vec<VecDeque<(u64, SourceMessage)>>,
     /// Shape `[classes, terminals]`; empty if there are none.
     windows: Vec<Window>,
     /// The classes that have one batch together, if any do.
     joint: Vec<Joint>,
-    /// The class whose turn it is; empty if there is one only.
+    /// The class to serve next; empty if there is one only.
     next_class: Vec<u8>,
     /// Messages that each terminal has begun, where no class creates any.
     begun: Vec<u32>,
@@ -234,8 +234,7 @@ impl Sources {
         }
     }
 
-    /// Draws the phases of sources that have one anew: what they create from cycle `now` on follows it. Messages that wait keep their
-    /// creation.
+    /// Draws new phases for sources that have one; they apply to creations from cycle `now` on. Waiting messages keep their creation.
     pub fn redraw_phases(&mut self, scenario: &Scenario, now: u64) {
         self.phases_from = now;
         for (entry, creations) in self.creations.iter_mut().enumerate() {
@@ -248,20 +247,20 @@ impl Sources {
     }
 
     /// Takes the message at the head of a terminal's queue at time `now`, if one has been created.
-    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<SourceMessage> {
         self.draw_answer(terminal, now).or_else(|| self.draw_new(scenario, terminal, now))
     }
 
     /// Takes the answer that a terminal may send next at time `now`, if there is one.
     #[inline(always)]
-    pub fn draw_answer(&mut self, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw_answer(&mut self, terminal: TerminalId, now: f64) -> Option<SourceMessage> {
         let queue = self.replies.get_mut(terminal.index())?;
         if queue.front().is_some_and(|&(from, _)| from as f64 <= now) { queue.pop_front().map(|(_, reply)| reply) } else { None }
     }
 
     /// Takes the next message that is no answer, if one has been created.
     #[inline(always)]
-    pub fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<Drawn> {
+    pub fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<SourceMessage> {
         let classes = if self.closed { 0 } else { scenario.classes.len() };
         let first = self.next_class.get(terminal.index()).map_or(0, |&class| usize::from(class));
         (0..classes).find_map(|turn| self.draw_of_class(scenario, terminal, (first + turn) % classes, now))
@@ -277,12 +276,12 @@ impl Sources {
         *begun - 1
     }
 
-    /// Says that a terminal will be asked for its next message soon.
+    /// Prefetches the data of a terminal's next message.
     pub fn fetch(&self, terminal: u32) {
         fetch_ahead(&self.creations, terminal as usize);
     }
 
-    fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<Drawn> {
+    fn draw_of_class(&mut self, scenario: &Scenario, terminal: TerminalId, class: usize, now: f64) -> Option<SourceMessage> {
         let entry = class * self.terminals + terminal.index();
         let creations = &mut self.creations[entry];
         let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
@@ -302,7 +301,7 @@ impl Sources {
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
             *turn = ((class + 1) % scenario.classes.len()) as u8;
         }
-        message.map(|message| Drawn::new(created, message, class as u8))
+        message.map(|message| SourceMessage::new(created, message, class as u8))
     }
 
     /// The running number of a terminal's next message of a batch, if it would be drawn at time `now`.
@@ -312,11 +311,11 @@ impl Sources {
     }
 
     /// Takes the message at the head of a terminal's queue, which is due and has been foreseen.
-    pub fn take(&mut self, terminal: TerminalId, foreseen: &Foreseen) -> Option<Drawn> {
+    pub fn take(&mut self, terminal: TerminalId, foreseen: &ForecastMessage) -> Option<SourceMessage> {
         let creations = &mut self.creations[terminal.index()];
         creations.index += 1;
         let created = std::mem::replace(&mut creations.next, foreseen.following);
-        foreseen.message.map(|message| Drawn::new(created, message, 0))
+        foreseen.message.map(|message| SourceMessage::new(created, message, 0))
     }
 
     /// When a terminal's next message is created, if ever.
@@ -327,22 +326,22 @@ impl Sources {
         creations.chain(reply).min().filter(|&next| next != NEVER).map(|next| next as f64)
     }
 
-    /// Creates a terminal no message any more, answers apart?
+    /// True if a terminal will create no more messages, answers excepted.
     pub fn is_exhausted(&self, terminal: TerminalId) -> bool {
         let mut of_terminal = self.creations.iter().skip(terminal.index()).step_by(self.terminals);
         let mut windows = self.windows.iter().skip(terminal.index()).step_by(self.terminals);
         of_terminal.all(|creations| creations.next == NEVER) && windows.all(|window| window.wanted.is_none())
     }
 
-    /// Does any class have a window?
+    /// True if a class has a window.
     pub fn has_windows(&self) -> bool {
         !self.windows.is_empty()
     }
 
     /// A message of a class that `terminal` sent has come to its end: its place in the window, if there is one, is free from cycle `at` on.
-    pub fn come_back(&mut self, class: u8, terminal: TerminalId, at: u64) {
+    pub fn release_slot(&mut self, class: u8, terminal: TerminalId, at: u64) {
         let entry = self.entry_of(class, terminal);
-        if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.come_back(at)) {
+        if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.release_slot(at)) {
             self.creations[entry].next = created;
         }
     }
@@ -353,8 +352,8 @@ impl Sources {
         Joint::keeper_of(&self.joint, class) as usize * self.terminals + terminal.index()
     }
 
-    /// A terminal begins to send an answer in cycle `now`. Does that count among the messages of its batch, and goes beyond it?
-    pub fn begin_answer(&mut self, scenario: &Scenario, answer: &Drawn, terminal: TerminalId, now: u64) -> bool {
+    /// A terminal begins to send an answer in cycle `now`. Returns whether it counts in the terminal's batch and exceeds it.
+    pub fn begin_answer(&mut self, scenario: &Scenario, answer: &SourceMessage, terminal: TerminalId, now: u64) -> bool {
         let class = &scenario.classes[usize::from(answer.class)];
         if !class.window.counts_answers {
             return false;
@@ -376,11 +375,11 @@ impl Sources {
     pub fn reply(&mut self, scenario: &Scenario, terminal: TerminalId, to: TerminalId, class: u8, now: u64, asked: u64) {
         let Some(reply) = &scenario.classes[usize::from(class)].reply else { return };
         let flits = reply.sizes.draw(&mut self.creations[usize::from(class) * self.terminals + terminal.index()].destinations);
-        let answer = Drawn { created: now as f64, asked, destination: to, flits, class, is_reply: true };
+        let answer = SourceMessage { created: now as f64, asked, destination: to, flits, class, is_reply: true };
         self.replies[terminal.index()].push_back((now + u64::from(reply.delay), answer));
     }
 
-    /// Messages created before `cycle` that nobody has drawn yet, counting one for each queue of a class, and answers to such.
+    /// Messages created before `cycle` and not drawn yet, one for each queue of a class, and answers to them.
     pub fn waiting(&self, from: u64, cycle: u64) -> u64 {
         let drawable = |creations: &&Creations| (from..cycle).contains(&creations.next);
         let new = if self.closed { 0 } else { self.creations.iter().filter(drawable).count() };
@@ -388,17 +387,17 @@ impl Sources {
         (new + replies) as u64
     }
 
-    /// Is the next message of a class at a terminal created before this cycle?
+    /// True if the next message of a class at a terminal is created before this cycle.
     pub fn has_next_before(&self, terminal: TerminalId, class: u8, cycle: u64) -> bool {
         self.creations[self.entry_of(class, terminal)].next < cycle
     }
 
-    /// Sum over all queues of the cycles by which their next creation lies before `now`.
+    /// Sum over all queues of the age of their next creation at `now`, cycles.
     pub fn backlog_cycles(&self, now: u64) -> u64 {
         self.creations.iter().map(|creations| now.saturating_sub(creations.next)).sum()
     }
 
-    /// Is nothing queued and nothing to come, while closed?
+    /// True if an answer waits to be sent.
     pub fn has_replies(&self) -> bool {
         self.replies.iter().any(|queue| !queue.is_empty())
     }

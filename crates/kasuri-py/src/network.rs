@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 
-/// Builds the network that the `[network]` table of an experiment describes.
+/// Builds the network of an experiment's `[network]` table.
 ///
-/// Parameters: the table as JSON, the folder that the paths in it are relative to, and the texts of files that are not on the
-/// disk. Returns a dictionary: `name`, `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`,
-/// `source_terminal`, the same for `destination`, `latency`, `period` (-1 where a channel's end is no router or no terminal);
-/// `labels`, arrays by name; `router_names` and `terminal_names`, lists, or `None` where the network has no names of its own.
+/// Parameters: the table as JSON, the folder for relative paths, and the texts of files that are not on the disk. Returns a dictionary:
+/// `name`, `terminals`, `routers`; per router `ports`; per channel `source_router`, `source_port`, `source_terminal`, the same for
+/// `destination`, `latency`, `period` (-1 at ends that are not a router or not a terminal); `labels`, arrays by name; `router_names` and
+/// `terminal_names`, lists, or `None` if the network has no names.
 #[pyfunction]
 pub(crate) fn network<'py>(py: Python<'py>, table: &str, folder: &str, texts: BTreeMap<String, String>) -> PyResult<Bound<'py, PyDict>> {
     columns(py, &build(py, table, folder, texts)?)

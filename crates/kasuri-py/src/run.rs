@@ -1,4 +1,4 @@
-//! Running experiments: the façade's plan on a thread of its own, so that the interpreter stays free to see signals.
+//! Running experiments: the plan runs on a thread of its own, so that the interpreter can handle signals.
 
 use crate::errors;
 use crate::text::{Sources, table_of_json};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// SIGINT: what a stop asked for by Python counts as.
+/// SIGINT: the signal that a stop from Python is reported as.
 const SIGINT: u8 = 2;
 
 /// Runs at once, and threads of each; `None` where the plan decides.
@@ -48,7 +48,7 @@ pub(crate) struct Job {
     tally: Tally,
 }
 
-/// What the computing thread leaves.
+/// The results of the computing thread.
 #[derive(Default)]
 struct Shared {
     end: Mutex<End>,
@@ -63,16 +63,16 @@ struct End {
     problem: Option<Problem>,
 }
 
-/// Why there is no result.
+/// A failure of the run.
 enum Problem {
     Run(RunError),
-    /// A defect of ours, with what it says.
+    /// An internal error, with its message.
     Panic(String),
 }
 
 #[pymethods]
 impl Job {
-    /// Waits for the end, at most so many seconds, with the interpreter released; tells whether it has come.
+    /// Waits at most this long for the end, with the interpreter released; returns whether the run has ended.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         let patience = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         py.detach(|| {
@@ -82,7 +82,7 @@ impl Job {
         })
     }
 
-    /// Asks the runs to end soon, as Ctrl-C asks the command; what is finished stays in the store.
+    /// Requests an early end of the runs, as Ctrl-C does for the command; finished runs stay in the store.
     fn stop(&self) {
         self.stop.request(SIGINT);
     }
@@ -147,7 +147,7 @@ impl Job {
 }
 
 impl Drop for Job {
-    /// Nobody waits for the answer any more.
+    /// The result is not needed any more.
     fn drop(&mut self) {
         self.stop.request(SIGINT);
     }

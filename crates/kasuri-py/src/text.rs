@@ -1,4 +1,4 @@
-//! What comes from Python as text: experiments as TOML or JSON, and the files that they name.
+//! Texts from Python: experiments as TOML or JSON, and the files that they name.
 
 use crate::errors;
 use kasuri::input::{FolderFiles, KNOWN};
@@ -27,7 +27,7 @@ pub(crate) fn table_of_json(json: &str) -> PyResult<toml::Table> {
     })
 }
 
-/// What is wrong with a file of a folder of results, by its path in there.
+/// The damage of a file in a folder of results, given its path in the folder.
 #[pyfunction]
 pub(crate) fn damage(path: &str, content: &[u8]) -> Option<String> {
     kasuri::checksums::damage(path, content)

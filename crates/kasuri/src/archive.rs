@@ -1,4 +1,4 @@
-//! Archives of folders of results: `kasuri pack` writes them, and `kasuri run` repeats their experiments elsewhere.
+//! Archives of folders of results: `kasuri pack` writes them, and `kasuri run` repeats their experiments on another machine.
 //!
 //! ```text
 //! NAME/pack.json        the Kasuri that packed the folder
@@ -32,25 +32,25 @@ const MAX_UNPACKED_BYTES: u64 = 4 * MAX_FILE_BYTES;
 
 /// The Kasuri that packed an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct About {
+struct PackedBy {
     #[serde(flatten)]
     identity: Identity,
     commit: Option<String>,
 }
 
-impl About {
+impl PackedBy {
     fn own() -> Self {
         Self { identity: Identity::own(), commit: version::commit().map(str::to_owned) }
     }
 }
 
-impl std::fmt::Display for About {
+impl std::fmt::Display for PackedBy {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}, commit {}", self.identity, self.commit.as_deref().unwrap_or("unknown"))
     }
 }
 
-/// Why a folder cannot be packed, or an archive cannot be run.
+/// Errors of packing a folder or of running an archive.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
     /// There is nothing to pack.
@@ -58,7 +58,7 @@ pub enum ArchiveError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What is missing and what to do.
+        /// The missing part, and the remedy.
         problem: &'static str,
     },
     /// This is not an archive of `kasuri pack`, or it is damaged.
@@ -66,7 +66,7 @@ pub enum ArchiveError {
     Wrong {
         /// The archive.
         path: PathBuf,
-        /// What was found.
+        /// The problem.
         problem: String,
     },
     /// A file cannot be read or written.
@@ -74,7 +74,7 @@ pub enum ArchiveError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The folder for the results.
@@ -109,7 +109,7 @@ fn write_archive(file: &mut File, folder: &Path, files: &[String]) -> io::Result
     let mut builder = Builder::new(GzEncoder::new(file, Compression::default()));
     let name = folder.canonicalize()?;
     let name = Path::new(name.file_name().unwrap_or("results".as_ref()));
-    let about = serde_json::to_vec_pretty(&About::own())?;
+    let about = serde_json::to_vec_pretty(&PackedBy::own())?;
     add(&mut builder, &name.join(ABOUT), about.len() as u64, &mut &about[..])?;
     for place in files {
         let path = folder.join(place);
@@ -136,13 +136,13 @@ fn add(builder: &mut Builder<impl Write>, place: &Path, length: u64, content: &m
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
-    about: Option<About>,
+    about: Option<PackedBy>,
     table: Option<Table>,
     /// The texts of the experiments, with the last one at the end.
     pub experiments: Vec<String>,
 }
 
-/// Is this file gzipped? Where an experiment is expected, it can only be an archive.
+/// True if the file is gzipped. Where an experiment is expected, such a file can only be an archive.
 pub fn is_archive(path: &Path) -> bool {
     let mut head = [0; GZIP.len()];
     path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok_and(|()| head == GZIP)
@@ -196,7 +196,7 @@ impl Archive {
 
     /// A message if another version or commit of Kasuri packed the archive.
     pub fn other_version(&self) -> Option<String> {
-        let (own, path) = (About::own(), self.path.display());
+        let (own, path) = (PackedBy::own(), self.path.display());
         match &self.about {
             Some(about) if *about == own => None,
             Some(about) => Some(format!("{path} was packed by kasuri {about}; this is kasuri {own}")),

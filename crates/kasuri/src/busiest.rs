@@ -1,4 +1,4 @@
-//! The busiest channels of finished runs, by the names of what they join, out of the folder of results.
+//! The busiest channels of finished runs, read from the folder of results and named by their ends.
 
 use crate::checksums::network_id;
 use crate::results::{NETWORK_ID, RunRow};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A channel of a run and the part of the time for which it is busy.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Busy {
+pub struct BusyChannel {
     /// Its ends: `router a port 1 -> router b port 0`.
     pub channel: String,
     /// From 0 to 1.
@@ -19,11 +19,11 @@ pub struct Busy {
 
 /// The busiest channels of a run, busiest first, equal ones by number; none where the folder does not hold the network or the
 /// utilisations, or where nothing moves.
-pub fn busiest(folder: &Path, row: &RunRow, most: usize) -> Vec<Busy> {
+pub fn busiest(folder: &Path, row: &RunRow, most: usize) -> Vec<BusyChannel> {
     find(folder, row, most).unwrap_or_default()
 }
 
-fn find(folder: &Path, row: &RunRow, most: usize) -> Option<Vec<Busy>> {
+fn find(folder: &Path, row: &RunRow, most: usize) -> Option<Vec<BusyChannel>> {
     let utilisations = numbers(&fs::read(Store::vector_file(folder, row.key(), "channel_utilisation")).ok()?)?;
     let id = row.get(NETWORK_ID).as_str()?;
     let text = fs::read(Store::network_file(folder, id)).ok().filter(|text| network_id(text) == id)?;
@@ -32,7 +32,11 @@ fn find(folder: &Path, row: &RunRow, most: usize) -> Option<Vec<Busy>> {
     busy.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
     busy.truncate(most);
     let channels = busy.into_iter().filter(|&(channel, _)| channel < network.channel_count() as usize);
-    Some(channels.map(|(channel, utilisation)| Busy { channel: network.channel_name(ChannelId(channel as u32)), utilisation }).collect())
+    Some(
+        channels
+            .map(|(channel, utilisation)| BusyChannel { channel: network.channel_name(ChannelId(channel as u32)), utilisation })
+            .collect(),
+    )
 }
 
 /// The real numbers of a file as `Vector::to_npy` writes it.

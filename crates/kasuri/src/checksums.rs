@@ -1,4 +1,4 @@
-//! Checksums of what a folder of results holds: what a disk or a copy has changed is found before anybody sees it.
+//! Checksums of the files in a folder of results: changes by a disk or a copy are found before the data is used.
 
 use crate::results::{RunRow, SCHEMA_VERSION};
 use serde::{Serialize, Serializer};
@@ -11,7 +11,7 @@ pub(crate) const CHECKSUM: &str = "checksum";
 
 /// The CRC-32 of a file, as eight hexadecimal digits.
 pub(crate) fn checksum(bytes: &[u8]) -> Value {
-    let mut sum = Sum::default();
+    let mut sum = Crc32Writer::default();
     sum.0.update(bytes);
     sum.text().into()
 }
@@ -19,7 +19,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> Value {
 /// The checksum of an object: of its compact JSON text without the checksum.
 fn checksum_of<'a>(entries: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
     let mut text = Vec::new();
-    // JSON of what is JSON already, into memory: nothing can be wrong with that.
+    // Writing JSON values into memory cannot fail.
     let _ = serde_json::Serializer::new(&mut text).collect_map(entries.filter(|&(name, _)| name != CHECKSUM));
     checksum(&text)
 }
@@ -34,7 +34,7 @@ pub(crate) fn sealed(mut object: Value) -> Value {
     object
 }
 
-/// Has an object its own checksum, or none?
+/// True if an object has no checksum, or the right one.
 pub(crate) fn is_whole(object: &Value) -> bool {
     object.get(CHECKSUM).is_none_or(|found| *found == checksum_of_object(object))
 }
@@ -49,7 +49,7 @@ pub(crate) fn network_id(text: &[u8]) -> String {
     blake3::hash(text).to_hex()[..32].to_owned()
 }
 
-/// Reads the row of a run, or says in a phrase what is wrong.
+/// Reads the row of a run; the error describes the damage in a phrase.
 pub(crate) fn read_row(key: &str, bytes: &[u8]) -> Result<RunRow, String> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
     let row = RunRow::from_json(value).ok_or("the file holds no run")?;
@@ -81,13 +81,13 @@ pub(crate) struct Table {
     /// Experiments with the same origin share a table: the hash of the file that they change by settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<String>,
-    /// Does the experiment change its file by settings? Then its rows join those of others.
+    /// True if settings change the experiment's file; its rows then join those of other settings.
     #[serde(skip)]
     pub(crate) is_changed: bool,
 }
 
 impl Table {
-    /// Do these rows join those of another table, since both have the same file with other settings?
+    /// True if these rows join those of another table: both have the same file with different settings.
     pub(crate) fn belongs_to(&self, known: &Self) -> bool {
         self.is_changed && self.origin.is_some() && self.origin == known.origin
     }
@@ -107,7 +107,7 @@ impl Table {
         Self { runs, experiments, input: self.input.clone(), origin: self.origin.clone(), is_changed: self.is_changed }
     }
 
-    /// The texts of all experiments whose runs are in the table.
+    /// The texts of all experiments with runs in the table.
     pub(crate) fn all_experiments(&self) -> Vec<&str> {
         if self.experiments.is_empty() {
             self.input.iter().map(String::as_str).collect()
@@ -120,32 +120,32 @@ impl Table {
 /// Writes a table as it is kept, row by row: its rows, the experiments, a checksum of both.
 pub(crate) fn write_table(table: &Table, mut out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
-    struct Sealed<'a> {
+    struct ChecksummedTable<'a> {
         #[serde(flatten)]
         table: &'a Table,
         #[serde(skip_serializing_if = "Option::is_none")]
         checksum: Option<String>,
     }
-    let mut table = Sealed { table, checksum: None };
+    let mut table = ChecksummedTable { table, checksum: None };
     // Texts come in small pieces, and a sum is quicker over large ones.
-    let mut sum = BufWriter::new(Sum::default());
+    let mut sum = BufWriter::new(Crc32Writer::default());
     serde_json::to_writer(&mut sum, &table)?;
     table.checksum = Some(sum.into_inner()?.text());
     serde_json::to_writer_pretty(&mut out, &table)?;
     writeln!(out)
 }
 
-/// The checksum of what is written to it.
+/// Writes to it enter a checksum.
 #[derive(Default)]
-struct Sum(crc32fast::Hasher);
+struct Crc32Writer(crc32fast::Hasher);
 
-impl Sum {
+impl Crc32Writer {
     fn text(self) -> String {
         format!("{:08x}", self.0.finalize())
     }
 }
 
-impl Write for Sum {
+impl Write for Crc32Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
@@ -156,7 +156,7 @@ impl Write for Sum {
     }
 }
 
-/// Reads a table, or says in a phrase what is wrong. One without a checksum, of an older Kasuri, is believed.
+/// Reads a table; the error describes the damage in a phrase. Tables of an older Kasuri have no checksum and are accepted.
 pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
     let table: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
     if !is_whole(&table) {
@@ -171,8 +171,8 @@ pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
     Ok(Table { runs, input: text("input"), experiments, origin: text("origin"), is_changed: false })
 }
 
-/// What is wrong with a file of a folder of results, in a phrase: `runs.json`, `runs/KEY.json` or `networks/ID.json`. A row without a
-/// checksum, of an older Kasuri, is believed: it is no longer used for runs, but may be read.
+/// Describes the damage of a file of a folder of results in a phrase: `runs.json`, `runs/KEY.json` or `networks/ID.json`. Rows of an older
+/// Kasuri have no checksum and are accepted: they are readable, although runs no longer reuse them.
 pub fn damage(path: &str, bytes: &[u8]) -> Option<String> {
     let name = |folder: &str| path.strip_prefix(folder)?.strip_suffix(".json");
     match (name("runs/"), name("networks/")) {
@@ -182,7 +182,7 @@ pub fn damage(path: &str, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Is this an object without a checksum?
+/// True for an object without a checksum.
 fn is_older(bytes: &[u8]) -> bool {
     serde_json::from_slice(bytes).is_ok_and(|row: Value| row.is_object() && row.get(CHECKSUM).is_none())
 }

@@ -1,15 +1,15 @@
 //! Claims: which runs of a shared store are being computed, so that no two processes compute the same one.
 //!
-//! A claim is a lock on one byte of a file, at an offset that is the head of the run's key. The operating system releases it with the
-//! process, however that ends, so that whoever is killed leaves no claim behind. Locks are advice to spare work, no more: without
-//! them (systems other than Linux, some network file systems) a run is computed twice at worst, with the same result.
+//! A claim is a lock on one byte of a file, at an offset given by the head of the run's key. The operating system releases the lock when
+//! the process ends, also when it is killed. Locks only save work: without them (systems other than Linux, some network file systems) a run
+//! is at worst computed twice, with the same result.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The file whose bytes are locked. It stays empty.
+/// The file with the locked bytes. It stays empty.
 const NAME: &str = ".kasuri-claims";
 
 /// The claims of one store.

@@ -1,7 +1,7 @@
-//! Execution traces on the network of their cluster, by an engine of Kasuri: when each NPU has finished.
+//! Runs execution traces on the network of their cluster with an engine of Kasuri, and returns each NPU's completion time.
 //!
 //! The dimensions of the cluster become a network ([`kasuri_network::cluster`]), its rates and latencies whole cycles ([`Scale`]), the
-//! traces a closed workload. What a router takes is one cycle; all latency is that of the links.
+//! traces a closed workload. A router takes one cycle; links have all the latency.
 
 use crate::engines::ENGINES;
 use kasuri_model::engine::{Command, Controller, EngineError, Interval, Method, Status};
@@ -23,12 +23,12 @@ use std::sync::Arc;
 const MAX_CYCLES: u64 = u64::MAX >> 2;
 
 /// The most flits that a virtual channel buffers.
-const MOST_BUFFERED: u32 = 65_535;
+const MAX_BUFFER_FLITS: u32 = 65_535;
 
-/// Messages that a terminal of the flit engine has at once, which hears of what has left at the ends of windows of cycles.
-const AHEAD: u32 = 8;
+/// Outstanding messages of a terminal of the flit engine, which learns of departures only at the ends of windows of cycles.
+const MESSAGES_AHEAD: u32 = 8;
 
-/// What an engine has to know besides the files.
+/// The options of an engine, besides the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How the engine works that runs it: by rates of messages, or cycle by cycle.
@@ -37,14 +37,14 @@ pub struct Options {
     pub flit_bytes: Option<u32>,
     /// Bytes of a packet.
     pub packet_bytes: u32,
-    /// May one NPU stand for all where they are alike? Flows take the same times, and as many times less of a processor as there are NPUs.
+    /// True if one NPU may represent all equivalent ones. Flows take the same times, and processor time falls by the number of NPUs.
     pub use_symmetry: bool,
 }
 
-/// When each NPU has finished, in nanoseconds.
+/// The completion time of each NPU, in nanoseconds.
 ///
 /// # Errors
-/// A sentence that says what cannot be run, or which NPU never finishes and what it waits for.
+/// A sentence on the unsupported part, or on the NPU that never finishes and the reason.
 pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     traces.job().check()?;
     let longest = volume(&traces)?.longest;
@@ -58,7 +58,8 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     let units = Units { flit_bytes: Some(scale.flit_bytes), cycle_ns: Some(scale.cycle_ns) };
     let (npus, are_alike) = (traces.cluster.npus(), is_symmetric(&traces.job(), true));
     let is_folded = options.use_symmetry && are_alike && options.method == Method::Rates;
-    let mut workload = TraceWorkload::new(traces, Places::Links(shape.clone()), units)?.ahead(if has_channels { AHEAD } else { 1 });
+    let mut workload =
+        TraceWorkload::new(traces, Places::Links(shape.clone()), units)?.ahead(if has_channels { MESSAGES_AHEAD } else { 1 });
     if is_folded {
         workload = workload.fold_symmetric(shape.channels_of_first(&network));
     }
@@ -86,7 +87,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     };
     let engine = ENGINES.iter().find(|engine| engine.method() == options.method).ok_or("no such engine")?;
     let prepared = engine.prepare(&scenario).map_err(|refusals| all_of(&refusals))?;
-    let outcome = prepared.run(&mut ToTheEnd).map_err(|error| match &error {
+    let outcome = prepared.run(&mut SingleInterval).map_err(|error| match &error {
         EngineError::Refused(refusals) => all_of(refusals),
         other => other.to_string(),
     })?;
@@ -110,7 +111,7 @@ pub fn run(traces: Traces, options: &Options) -> Result<Vec<f64>, String> {
     Ok(times)
 }
 
-/// Refuses an NPU whose computations alone take longer than what is simulated.
+/// Refuses an NPU with computations longer than the simulated time.
 fn check_durations(traces: &Traces, most_ns: f64) -> Result<(), String> {
     for (npu, trace) in traces.traces.iter().enumerate() {
         let mut all = 0.0;
@@ -132,9 +133,9 @@ fn all_of(refusals: &[Refusal]) -> String {
 }
 
 /// One interval for everything.
-struct ToTheEnd;
+struct SingleInterval;
 
-impl Controller for ToTheEnd {
+impl Controller for SingleInterval {
     fn interval_cycles(&mut self) -> u64 {
         1 << 60
     }
@@ -157,7 +158,7 @@ fn shape(of: &cluster::Cluster, links: &[Link]) -> Result<Cluster, String> {
     Cluster::new(of.dimensions.iter().zip(links).map(dimension).collect()).map_err(|error| error.to_string())
 }
 
-/// A router that takes one cycle; buffers hold what a link carries during its round trip, and a packet.
+/// A router of one cycle; buffers hold the flits of a link's round trip and a packet.
 fn router(scale: &Scale, packet_bytes: u32) -> RouterParameters {
     let stages = ["RC", "VA", "SA", "ST"].map(str::to_owned).to_vec();
     let round_trip = scale.links.iter().map(|link| 2 * link.latency / link.period).max().unwrap_or(0);
@@ -166,7 +167,7 @@ fn router(scale: &Scale, packet_bytes: u32) -> RouterParameters {
         lookahead: true,
         // Half of them are for packets that have still to cross the end of a ring: packets of several messages share a link.
         virtual_channels: 8,
-        buffer_flits: (round_trip + 8 + packet_bytes.div_ceil(scale.flit_bytes)).min(MOST_BUFFERED),
+        buffer_flits: (round_trip + 8 + packet_bytes.div_ceil(scale.flit_bytes)).min(MAX_BUFFER_FLITS),
         ..RouterParameters::default()
     }
 }
@@ -183,9 +184,9 @@ pub struct Scale {
 }
 
 /// Cycles of the fastest link's flit among which the best is taken, where rates differ.
-const PERIODS: u32 = 1000;
+const MAX_FLIT_CYCLES: u32 = 1000;
 /// The same where cycles are simulated one by one.
-const FEW_PERIODS: u32 = 8;
+const MAX_SIMULATED_FLIT_CYCLES: u32 = 8;
 
 impl Scale {
     /// For the longest message, which must have fewer than 2^31 flits. Rates are met to a part in 2,000 at least where flits may have any
@@ -200,7 +201,7 @@ impl Scale {
         let slowest = slowness.iter().copied().fold(1.0, f64::max);
         let longest_latency = dimensions.iter().map(|dimension| dimension.latency_ns).fold(0.0, f64::max);
         let least = shape.least_period();
-        let wanted = if slowness.iter().all(|&slowness| slowness == 1.0) { least } else { least.max(PERIODS) };
+        let wanted = if slowness.iter().all(|&slowness| slowness == 1.0) { least } else { least.max(MAX_FLIT_CYCLES) };
         let wanted = if flit_bytes.is_some() { least } else { wanted };
         let sizes = match flit_bytes {
             Some(size) => vec![size],
@@ -213,7 +214,7 @@ impl Scale {
             if most < f64::from(wanted) {
                 continue;
             }
-            let last = if flit_bytes.is_some() { wanted.max(FEW_PERIODS) } else { 2 * wanted }.min(most as u32);
+            let last = if flit_bytes.is_some() { wanted.max(MAX_SIMULATED_FLIT_CYCLES) } else { 2 * wanted }.min(most as u32);
             let error = |period: u32| {
                 let of_one = |slowness: &f64| {
                     let exact = slowness * f64::from(period);
@@ -252,7 +253,7 @@ mod tests {
         Scale::of(&of.dimensions, &shape, 1 << 20, flit_bytes).unwrap()
     }
 
-    /// Rates and latencies of a scale against those that were asked for.
+    /// The rates and latencies of a scale meet the requested ones.
     #[test]
     fn whole_cycles_meet_rates_and_latencies() {
         let cases: [&[(u32, f64, f64)]; 5] = [

@@ -30,14 +30,14 @@ fn is_plain(letter: char) -> bool {
 /// Writes a file, and compares its content with the hash in its name.
 #[derive(Debug)]
 pub(crate) struct CopyCheck<'a, W> {
-    /// The digits of the hash; `None` if the file is not a copy, whose content may be any.
+    /// The digits of the hash; `None` if the file is not a copy and may have any content.
     expected: Option<&'a str>,
     hasher: blake3::Hasher,
     out: W,
 }
 
 impl<'a, W: Write> CopyCheck<'a, W> {
-    /// The check of the file at `path`, whose content goes to `out`.
+    /// Checks the file at `path` while its content goes to `out`.
     pub(crate) fn new(path: &'a Path, out: W) -> Self {
         let name = path.file_name().and_then(|name| name.to_str());
         Self { expected: name.and_then(hash_in_name), hasher: blake3::Hasher::new(), out }
@@ -68,7 +68,7 @@ impl<W: Write> Write for CopyCheck<'_, W> {
     }
 }
 
-/// Is this a copy with the content of its hash?
+/// True if this file is a copy with the content of its hash.
 pub(crate) fn is_whole_copy(path: &Path) -> bool {
     let mut check = CopyCheck::new(path, io::sink());
     File::open(path).and_then(|mut file| io::copy(&mut file, &mut check)).and_then(|_| check.finish()).is_ok()

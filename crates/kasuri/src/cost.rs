@@ -1,4 +1,4 @@
-//! What a run costs: wall-clock time, processor time, memory.
+//! The cost of a run: wall-clock time, processor time, memory.
 
 use crate::results::{PEAK_MEMORY, RunRow};
 use kasuri_model::engine::Threads;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Meter {
     wall: Instant,
     processor: Option<Duration>,
-    /// What further threads of the run have used, nanoseconds.
+    /// Processor time of the further threads of the run, nanoseconds.
     further: Arc<AtomicU64>,
     /// The most threads that it was given at a time.
     threads: AtomicUsize,
@@ -24,7 +24,7 @@ impl Meter {
         Self { wall: Instant::now(), processor: processor_time(), further: Arc::default(), threads: AtomicUsize::new(1) }
     }
 
-    /// So many threads for the run, of which the further ones are counted as well.
+    /// The threads of the run, with the time of the further ones counted as well.
     pub(crate) fn threads(&self, count: usize) -> Threads {
         self.threads.fetch_max(count, Ordering::Relaxed);
         let further = Arc::clone(&self.further);
@@ -40,7 +40,7 @@ impl Meter {
         self.threads.load(Ordering::Relaxed)
     }
 
-    /// Writes [`crate::results::COSTS`] into the run's row, on the same thread; what the system does not tell stays `null`.
+    /// Writes [`crate::results::COSTS`] into the run's row, on the same thread; values unknown to the system stay `null`.
     pub(crate) fn end(&self, row: &mut RunRow) {
         row.set("wall_seconds", self.wall.elapsed().as_secs_f64());
         let further = Duration::from_nanos(self.further.load(Ordering::Relaxed));
@@ -57,16 +57,16 @@ fn processor_time() -> Option<Duration> {
 
 /// Peak resident memory of the process, MiB.
 fn peak_memory_mib() -> Option<f64> {
-    // Linux hands the peak of the program that started this one on to `getrusage`; what it keeps for this one alone stands here.
+    // `getrusage` on Linux includes the peak of the parent program; this file has the peak of this one.
     of_status("VmHWM:").or_else(peak_memory_of_usage)
 }
 
-/// Resident memory of the process now, MiB, where the system tells it.
+/// Resident memory of the process now, MiB, if the system reports it.
 pub(crate) fn resident_memory_mib() -> Option<f64> {
     of_status("VmRSS:")
 }
 
-/// Memory that the machine has to spare, bytes, where the system tells it.
+/// Available memory of the machine, bytes, if the system reports it.
 pub(crate) fn available_memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let size = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());

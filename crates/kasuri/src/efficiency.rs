@@ -1,4 +1,4 @@
-//! Which keys would bring an all-to-all nearer to its bound.
+//! Suggests keys that would bring an all-to-all nearer to its bound.
 //!
 //! Candidates are found by counting the messages of the phases on the channels ([`kasuri_workload::schedule`]). The experiment is then run
 //! with these keys, and the hint gives the result.
@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use toml::Value;
 
-/// The operation of which phases are known.
+/// The operation with known phases.
 const ALL_TO_ALL: &str = "alltoall";
 
-/// Jobs larger than this are not counted for a hint: an all-to-all of so many ranks has a million messages.
-const MOST_COUNTED: u32 = 1024;
+/// Larger jobs are not counted for a hint: an all-to-all of this size has a million messages.
+const MAX_COUNTED_RANKS: u32 = 1024;
 
-/// Jobs larger than this are not searched for a hint: the search of so many takes about as long as the run of a flow engine.
-pub(crate) const MOST_SEARCHED: u32 = 128;
+/// Larger jobs are not searched for a hint: a search of this size takes about as long as the run of a flow engine.
+pub(crate) const MAX_SEARCHED_RANKS: u32 = 128;
 
 /// A collective that comes so near to its bound needs no hint.
-pub(crate) const NEAR: f64 = 0.9;
+pub(crate) const EFFICIENT_SHARE: f64 = 0.9;
 
 /// A hint must make the operation faster by this factor.
 const WORTH: f64 = 1.1;
@@ -33,7 +33,7 @@ const WORTH: f64 = 1.1;
 /// Flits times routers up to which a run is repeated for a hint: it takes as long as the first one.
 const MOST_REPEATED: f64 = 5e7;
 
-/// What would be faster, by network and job: many runs ask the same.
+/// Faster settings by network and job: many runs share them.
 #[derive(Debug, Default)]
 pub(crate) struct Hints {
     known: Mutex<BTreeMap<String, Option<Suggestion>>>,
@@ -43,8 +43,8 @@ impl Hints {
     /// Settings that may make a collective faster, after a run.
     pub(crate) fn suggestion(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<Suggestion> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
-        let is_long = point.method() == Method::Cycles && row.number("flit_hops").is_none_or(|hops| hops > MOST_REPEATED);
-        if bound >= NEAR * completion || point.method() == Method::Formulas || is_long {
+        let is_long = point.method() == Method::Cycles && row.number("flit_hops").is_none_or(|hops| hops > MAX_REPEATED_FLIT_HOPS);
+        if bound >= EFFICIENT_SHARE * completion || point.method() == Method::Formulas || is_long {
             return None;
         }
         let question = question(&point.point);
@@ -66,7 +66,7 @@ pub(crate) struct Suggestion {
     phases: u32,
     /// The time of all phases, in transmissions of a message.
     message_times: u64,
-    /// Has every rank something to send in every phase, and no channel two messages, so that ranks keep step by themselves?
+    /// True if every rank sends in every phase, and every channel carries at most one message: ranks then stay in step.
     keeps_step: bool,
 }
 
@@ -84,7 +84,7 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
     let collective = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?.workload.collective()?;
     let ranks = collective.terminals.len() as u32;
     // Schedules know terminals with one port.
-    if collective.operation != ALL_TO_ALL || ranks > MOST_COUNTED || collective.ports > 1 {
+    if collective.operation != ALL_TO_ALL || ranks > MAX_COUNTED_RANKS || collective.ports > 1 {
         return None;
     }
     let job = job(point, &collective);
@@ -92,7 +92,7 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
     let algorithm = point.table.get("routing").and_then(|routing| routing.get("algorithm")).and_then(Value::as_str).unwrap_or_default();
     let tied = |tie| Some((Some(tie), with_tie(preparation, point, tie)?));
     let own = std::iter::once((None, Arc::clone(&study.scenario.routing)));
-    let (found, tie) = fastest_of(network, &job, ranks, MOST_SEARCHED, own.chain(ties(algorithm).iter().copied().filter_map(tied)))?;
+    let (found, tie) = fastest_of(network, &job, ranks, MAX_SEARCHED_RANKS, own.chain(ties(algorithm).iter().copied().filter_map(tied)))?;
     Some(Suggestion {
         schedule: found.entry.name,
         tie,
@@ -102,8 +102,8 @@ fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> O
     })
 }
 
-/// The fastest known schedule of an all-to-all under any of these routings, each with the tie rule that makes it of another one. The search
-/// ends with the first that is as fast as messages one after the other. Jobs of at most `searched` ranks are searched beyond what is known.
+/// The fastest known schedule of an all-to-all under any of these routings, each with the tie rule that produces it. The search ends with
+/// the first one as fast as single messages. Jobs of at most `searched` ranks are searched beyond the known schedules.
 pub(crate) fn fastest_of(
     network: &Network,
     job: &Job,
@@ -149,7 +149,7 @@ impl Suggestion {
     /// The line of a hint that has been tried, from the cycles of the run, the cycles of the run with these settings, and their bound.
     /// `None` if they gain too little.
     pub(crate) fn line(&self, settings: &[Setting], [completion, tried, bound]: [f64; 3]) -> Option<String> {
-        if completion < WORTH * tried {
+        if completion < MIN_SPEEDUP * tried {
             return None;
         }
         let keys: Vec<String> = settings.iter().map(|(section, key, value)| format!("{section}.{key} = \"{value}\"")).collect();
@@ -172,13 +172,13 @@ pub(crate) fn with_settings(point: &Point, settings: &[Setting]) -> Option<Point
 
 /// Cycles beyond which a hint is not worth its line.
 pub(crate) fn patience(completion: f64) -> u64 {
-    (completion / WORTH) as u64 + 1
+    (completion / MIN_SPEEDUP) as u64 + 1
 }
 
 /// A key of `[routing]` and its value.
 pub(crate) type Tie = (&'static str, &'static str);
 
-/// The rules by which a routing takes one of several equal paths and always the same one.
+/// The tie rules of a routing that always choose the same one of several equal paths.
 pub(crate) fn ties(algorithm: &str) -> &'static [Tie] {
     match algorithm {
         "minimal" => &[("tie", "destination"), ("tie", "source"), ("tie", "lowest")],

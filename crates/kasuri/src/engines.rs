@@ -18,7 +18,7 @@ pub static ENGINES: &[&dyn Engine] = &[&AnalysisEngine, &FlowEngine, &CyclesEngi
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CyclesEngine;
 
-/// The column of output-queued routers beside those of the layouts.
+/// The column of output-queued routers, next to those of the layouts.
 const OUTPUT_QUEUED: &str = "output-queued";
 
 impl Engine for CyclesEngine {
@@ -43,11 +43,11 @@ impl Engine for CyclesEngine {
         let layouts: Vec<&str> = of_flits.first().map_or_else(Vec::new, |row| row.support.iter().map(|&(layout, _)| layout).collect());
         let own = queued::features(OUTPUT_QUEUED);
         let lacks = |row: &Feature| own.iter().any(|other| other.name == row.name);
-        // Users, machines and other architectures are refused as such; what the table says of them beyond that means nothing here.
+        // Users, machines and other architectures are refused as a whole; their rows do not apply here.
         let is_of = |row: &Feature| ["user", "users.isolation", "endpoint.model", "traffic"].contains(&row.key);
         let is_other = |row: &Feature| row.key == "router.architecture" && !row.name.starts_with(OUTPUT_QUEUED);
         let is_stray =
-            |row: &Feature| row.key.strip_prefix("router.").is_some_and(|key| !RouterParameters::OF_OUTPUT_QUEUES.contains(&key));
+            |row: &Feature| row.key.strip_prefix("router.").is_some_and(|key| !RouterParameters::OUTPUT_QUEUE_KEYS.contains(&key));
         let means_nothing = |row: &Feature| is_of(row) || is_other(row) || is_stray(row);
         let word = |row: &Feature| if lacks(row) || means_nothing(row) { "no" } else { "yes" };
         let with_column = |mut row: Feature| {

@@ -1,10 +1,10 @@
-//! What a run will cost before it is computed: processor time and memory, for the order and the packing of many runs.
+//! Estimates the cost of a run before it is computed: processor time and memory, to order and pack many runs.
 //!
-//! The size of a run follows from its description: channels x cycles x load, for what is simulated cycle by cycle. What one unit of that
-//! costs is learnt from finished runs of this machine ([`Costs`]). No result depends on an estimate.
+//! The size of a run follows from its description: channels x cycles x load, if it is simulated cycle by cycle. The price of a unit is
+//! learnt from finished runs on this machine ([`Costs`]). No result depends on an estimate.
 
 use crate::measure::{Offer, least_cycles};
-use crate::networks::MOST_CHANNELS;
+use crate::networks::MAX_KEPT_CHANNELS;
 use crate::plan::deadlock_budget;
 use kasuri_config::{Search, Study};
 use kasuri_flow::analysis::is_counted_by_routers;
@@ -22,17 +22,17 @@ use std::{env, fs, io};
 /// The size of a run, not yet in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Work {
-    /// What kind of run it is: units of different kinds cost differently.
+    /// The kind of run: units of different kinds have different prices.
     pub kind: Kind,
-    /// Its units: channels x cycles x load, or what stands in its place.
+    /// Its units: channels x cycles x load, or their equivalent.
     pub units: f64,
-    /// Bytes that the run asks for at most at one time.
+    /// Peak memory of the run, bytes.
     pub state_bytes: f64,
-    /// Threads that make the run faster, or as many as its file asks for.
+    /// Threads that make the run faster, or the number in its file.
     pub threads: u32,
 }
 
-/// Kinds of runs, each with a price of its own for a unit.
+/// Kinds of runs, each with its own price per unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -40,7 +40,7 @@ pub enum Kind {
     Analysis,
     /// Rates of messages of open traffic and of batches.
     Flow,
-    /// Rates of messages of a closed workload, of which many begin and end together.
+    /// Rates of messages of a closed workload: many messages begin and end together.
     FlowClosed,
     /// Cycle by cycle, for a number of cycles that the file gives.
     FlitCycles,
@@ -55,7 +55,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a run of a study by such an engine is.
+    /// The kind of a study's run by this engine.
     pub fn of(study: &Study, method: Method) -> Self {
         let open_until_precise = study.measure.cycles.is_none() && !study.scenario.is_closed();
         match method {
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// Seconds that a unit takes on a machine of which nothing is known: measured once, right within a factor of some.
+    /// Seconds of a unit on an unknown machine: measured once, right within a small factor.
     fn seconds_of_unit(self) -> f64 {
         match self {
             Self::Analysis => 1.5e-7,
@@ -83,37 +83,37 @@ impl Kind {
     }
 }
 
-/// The part of a run that its threads do one after the other, or wait for each other. Two threads made the runs of `benches/threads.py` that
-/// are worth it 1.5 to 2 times as fast, 1.67 times in the middle.
-const SERIAL_PART: f64 = 0.2;
+/// The share of a run that its threads compute serially or spend waiting for each other. Two threads made the worthwhile runs of
+/// `benches/threads.py` 1.5 to 2 times as fast, with a median of 1.67.
+const SERIAL_SHARE: f64 = 0.2;
 
 /// The part of a run of users, as flows, that its threads do not share: two make it 1.9 times as fast if no user shares a channel.
-const SERIAL_PART_OF_USERS: f64 = 0.05;
+const USERS_SERIAL_SHARE: f64 = 0.05;
 
 /// The time of flows on several threads, and their processor time, over those on one: a second one only finds paths, and sleeps otherwise.
-const FLOWS_ON_THREADS: f64 = 0.85;
-const PROCESSOR_TIME_OF_FLOWS: f64 = 1.15;
+const THREADED_FLOW_TIME_FACTOR: f64 = 0.85;
+const THREADED_FLOW_CPU_FACTOR: f64 = 1.15;
 
 impl Kind {
-    /// Does a run get as many threads as is said, whether they are worth it or not?
+    /// True if a run uses all given threads, whether they are worth it or not.
     pub fn takes_any_threads(self) -> bool {
         !matches!(self, Self::Analysis | Self::Flow | Self::FlowClosed)
     }
 
-    /// The time of a run on so many threads, over that on one.
+    /// The time of a run on `threads` threads, over that on one.
     pub fn part_of_time(self, threads: usize) -> f64 {
         match self {
             _ if threads <= 1 => 1.0,
-            Self::Flow => FLOWS_ON_THREADS,
-            Self::FlowClosed => SERIAL_PART_OF_USERS + (1.0 - SERIAL_PART_OF_USERS) / threads as f64,
-            _ => SERIAL_PART + (1.0 - SERIAL_PART) / threads as f64,
+            Self::Flow => THREADED_FLOW_TIME_FACTOR,
+            Self::FlowClosed => USERS_SERIAL_SHARE + (1.0 - USERS_SERIAL_SHARE) / threads as f64,
+            _ => SERIAL_SHARE + (1.0 - SERIAL_SHARE) / threads as f64,
         }
     }
 
-    /// The processor time of a run on so many threads, over that on one: those that wait use some as well.
+    /// The processor time of a run on `threads` threads, over that on one: waiting threads use some as well.
     pub fn part_of_processor_time(self, threads: usize) -> f64 {
         match self {
-            Self::Flow if threads > 1 => PROCESSOR_TIME_OF_FLOWS,
+            Self::Flow if threads > 1 => THREADED_FLOW_CPU_FACTOR,
             _ => threads.max(1) as f64 * self.part_of_time(threads),
         }
     }
@@ -121,25 +121,25 @@ impl Kind {
 
 /// Packets that an answer of a precision needs, over the square of the precision: batches of correlated latencies need more than
 /// independent samples would.
-const PACKETS_OF_PRECISION: f64 = 4.0;
+const PACKETS_TIMES_PRECISION_SQUARED: f64 = 4.0;
 
 /// The least number of packets of a run to a precision, and for each terminal.
-const LEAST_PACKETS: f64 = 2000.0;
-const LEAST_PACKETS_OF_TERMINAL: f64 = 20.0;
+const MIN_PACKETS: f64 = 2000.0;
+const MIN_PACKETS_PER_TERMINAL: f64 = 20.0;
 
 /// Loads that a search for saturation tries.
-const TRIALS_OF_SEARCH: f64 = 12.0;
+const SEARCH_TRIALS: f64 = 12.0;
 
 /// Cycles of all trials together, at a precision of 20 % with packets of 5 flits: nearly all are spent next to saturation, where latencies
-/// correlate over long times, so that neither the number of packets nor the size of the network matters much. Chosen from
-/// thirteen searches of 10 to 64 terminals, whose processor time was that of 0.3 to 1.7 times as many.
-const CYCLES_OF_SEARCH: f64 = 6e5;
-const SEARCHED_PRECISION: f64 = 0.2;
-const SEARCHED_FLITS: f64 = 5.0;
-const SHORTER_PACKETS: f64 = 0.4;
+/// correlate over long times, so that neither the number of packets nor the size of the network matters much. Chosen from thirteen searches
+/// of 10 to 64 terminals, which took 0.3 to 1.7 times the processor time of this estimate.
+const SEARCH_CYCLES: f64 = 6e5;
+const SEARCH_CYCLES_PRECISION: f64 = 0.2;
+const SEARCH_CYCLES_PACKET_FLITS: f64 = 5.0;
+const PACKET_LENGTH_POWER: f64 = 0.4;
 
 impl Work {
-    /// The size of a run on an engine. `extents` remembers what the routes of other runs have told.
+    /// The size of a run on an engine. `extents` caches route lengths of other runs.
     pub fn of(study: &Study, engine: &dyn Engine, extents: &mut Extents) -> Self {
         let kind = Kind::of(study, engine.method());
         let scenario = &study.scenario;
@@ -156,7 +156,7 @@ impl Work {
             Kind::FlitSearch => channels * cycles_of_search(study),
         };
         let units = if engine.method() == Method::Cycles { units * slowness_of_size(channels) } else { units };
-        // What is refused is not run.
+        // A refused run is not computed.
         let (slowness, running, threads) = match engine.prepare(&searched(study)) {
             Ok(prepared) => (prepared.slowness(), prepared.memory_bytes(extents), prepared.useful_threads()),
             Err(_) => (1.0, 0, 1),
@@ -182,7 +182,7 @@ impl Work {
 const CHANNELS_IN_CACHE: f64 = 4000.0;
 const SLOWNESS_POWER: f64 = 0.18;
 
-/// How many times as long a unit of a network of so many channels takes as one of a small network, cycle by cycle.
+/// The time of a unit in a network of `channels` channels, over that in a small network, cycle by cycle.
 fn slowness_of_size(channels: f64) -> f64 {
     (channels / CHANNELS_IN_CACHE).max(1.0).powf(SLOWNESS_POWER)
 }
@@ -204,7 +204,7 @@ fn cycles(study: &Study) -> f64 {
         return (cycles + measure.warmup.unwrap_or(0)) as f64;
     }
     let terminals = f64::from(scenario.network.terminal_count().max(1));
-    let packets = (PACKETS_OF_PRECISION / measure.precision.powi(2)).max(LEAST_PACKETS).max(LEAST_PACKETS_OF_TERMINAL * terminals);
+    let packets = (PACKETS_TIMES_PRECISION_SQUARED / measure.precision.powi(2)).max(MIN_PACKETS).max(MIN_PACKETS_PER_TERMINAL * terminals);
     let least = least_cycles(&Offer::of(scenario), measure.max_cycles) as f64;
     (packets * longest_mean_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
 }
@@ -217,16 +217,16 @@ fn longest_mean_packet(scenario: &Scenario) -> f64 {
 /// Cycles that all trials of a search will take.
 fn cycles_of_search(study: &Study) -> f64 {
     let measure = &study.measure;
-    let most = TRIALS_OF_SEARCH * measure.max_cycles as f64;
+    let most = SEARCH_TRIALS * measure.max_cycles as f64;
     if measure.cycles.is_some() {
-        return TRIALS_OF_SEARCH * cycles(study);
+        return SEARCH_TRIALS * cycles(study);
     }
     let shorter = (SEARCHED_FLITS / longest_mean_packet(&study.scenario)).powf(SHORTER_PACKETS);
     (CYCLES_OF_SEARCH * shorter * SEARCHED_PRECISION / measure.precision).min(most)
 }
 
 /// Channels of a path, about.
-const CHANNELS_OF_PATH: f64 = 8.0;
+const CHANNELS_PER_PATH: f64 = 8.0;
 
 /// Steps of routes, and pairs of terminals, beyond which formulas of open traffic take samples.
 const SAMPLED_STEPS: f64 = 8e6;
@@ -240,9 +240,9 @@ fn units_of_formulas(scenario: &Scenario) -> f64 {
     let walk = f64::from(network.router_count() + network.channel_count() - 2 * network.terminal_count());
     match &scenario.workload {
         Some(_) if is_counted_by_routers(scenario) => destinations * walk,
-        Some(closed) => closed.workload.messages() as f64 * CHANNELS_OF_PATH,
+        Some(closed) => closed.workload.messages() as f64 * CHANNELS_PER_PATH,
         // Loads, zero load, waiting, distances.
-        None => 4.0 * ((destinations * walk).min(SAMPLED_STEPS) + (terminals * terminals).min(SAMPLED_PAIRS)),
+        None => 4.0 * ((destinations * walk).min(MAX_EXACT_ROUTE_STEPS) + (terminals * terminals).min(MAX_EXACT_PAIRS)),
     }
 }
 
@@ -275,10 +275,10 @@ const BUILDING_BYTES: u64 = 80;
 const SEARCHING_BYTES: u64 = 110;
 const WRITING_BYTES: u64 = 150;
 
-/// Bytes of routings for each terminal, router and port, beside tables that grow faster.
+/// Bytes of routings for each terminal, router and port, besides tables that grow faster.
 const PORT_BYTES: u64 = 4;
 
-/// Bytes that a run asks for at most at one time, from the network on, of which the engine itself takes `running`.
+/// Peak memory of a run in bytes, from the network on; the engine itself takes `running`.
 fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extents) -> u64 {
     let scenario = &study.scenario;
     let network = &scenario.network;
@@ -291,7 +291,7 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
         0 => 0,
         more => more + SEARCHING_BYTES * channels,
     };
-    let writing = if network.channel_count() > MOST_CHANNELS { 0 } else { WRITING_BYTES * channels };
+    let writing = if network.channel_count() > MAX_KEPT_CHANNELS { 0 } else { WRITING_BYTES * channels };
     held + running.max(building).max(compiling).max(writing).max(checking_bytes(study, method, extents))
 }
 
@@ -315,37 +315,37 @@ fn searched(study: &Study) -> Cow<'_, Scenario> {
     Cow::Owned(scenario)
 }
 
-/// A run that was computed, and what it took.
+/// A finished run and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredRun {
     /// Its size.
     pub work: Work,
     /// Its processor time, s.
     pub seconds: f64,
 }
 
-/// What runs will cost on this machine.
+/// The learnt costs of runs on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// By kind of run.
     #[serde(default)]
-    kinds: BTreeMap<Kind, Price>,
+    kinds: BTreeMap<Kind, LearntFactor>,
     /// Bytes in memory for each byte of [`Work::state_bytes`].
     #[serde(default)]
-    memory: Option<Price>,
+    memory: Option<LearntFactor>,
 }
 
-/// A geometric mean over finished runs, the latest ones weighing most: the factor between what was estimated and what it took.
+/// A geometric mean over finished runs, the latest ones weighted most: the ratio of measured to estimated cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Price {
+struct LearntFactor {
     runs: u64,
     log_mean: f64,
 }
 
-/// A price follows the last runs, about as many as these.
+/// Only about this many of the last runs determine a price.
 const REMEMBERED_RUNS: u64 = 200;
 
-impl Price {
+impl LearntFactor {
     fn add(&mut self, factor: f64) {
         if factor.is_finite() && factor > 0.0 {
             self.runs += 1;
@@ -362,23 +362,23 @@ impl Price {
 const PROCESS_BYTES: f64 = 16.0 * MIB;
 
 /// Runs of a process that took less together say more about its start than about them, seconds.
-const LEAST_LEARNT_SECONDS: f64 = 0.05;
+const MIN_LEARNT_SECONDS: f64 = 0.05;
 
-/// Memory is learnt from large networks alone: small ones drown in what every process needs.
-const LEAST_LEARNT_BYTES: f64 = 4.0 * MIB;
+/// Memory is learnt from large networks only: in small ones the fixed memory of a process dominates.
+const MIN_LEARNT_BYTES: f64 = 4.0 * MIB;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
 impl Costs {
-    /// What is known of this machine: nothing if there is no file, or it cannot be read.
+    /// The learnt costs of this machine: none if there is no file, or it cannot be read.
     pub fn of_this_machine() -> Self {
         file().and_then(|file| fs::read(file).ok()).and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     /// Learns from runs, and keeps it for the next process. Estimates are a convenience: a folder that cannot be written is no error.
-    pub fn learn_on_this_machine(measured: &[Measured], memory: Option<(Work, f64)>) {
+    pub fn learn_on_this_machine(measured: &[MeasuredRun], memory: Option<(Work, f64)>) {
         let seconds: f64 = measured.iter().map(|run| run.seconds).sum();
-        let Some(file) = file().filter(|_| seconds >= LEAST_LEARNT_SECONDS) else { return };
+        let Some(file) = file().filter(|_| seconds >= MIN_LEARNT_SECONDS) else { return };
         let mut costs = Self::of_this_machine();
         costs.learn(measured);
         if let Some((work, bytes)) = memory {
@@ -388,7 +388,7 @@ impl Costs {
     }
 
     /// Learns what runs took.
-    pub fn learn(&mut self, measured: &[Measured]) {
+    pub fn learn(&mut self, measured: &[MeasuredRun]) {
         for run in measured {
             self.kinds.entry(run.work.kind).or_default().add(run.seconds / run.work.seconds());
         }
@@ -396,7 +396,7 @@ impl Costs {
 
     /// Learns by how many bytes a process grew that computed runs up to this size.
     pub fn learn_memory(&mut self, work: &Work, bytes: f64) {
-        if bytes.min(work.state_bytes) >= LEAST_LEARNT_BYTES {
+        if bytes.min(work.state_bytes) >= MIN_LEARNT_BYTES {
             self.memory.get_or_insert_default().add(bytes / work.state_bytes);
         }
     }
@@ -411,9 +411,9 @@ impl Costs {
         work.seconds() * self.kinds.get(&work.kind).map_or(1.0, |price| price.factor())
     }
 
-    /// Memory of a process that computes a run, MiB: a promise to a scheduler, so that what was learnt may raise it, and nothing lowers it.
+    /// Memory of a process that computes a run, MiB: a promise to a scheduler, so learning can only raise it.
     pub fn memory_mib(&self, work: &Work) -> f64 {
-        let state = work.state_bytes * self.memory.map_or(1.0, Price::factor).max(1.0);
+        let state = work.state_bytes * self.memory.map_or(1.0, LearntFactor::factor).max(1.0);
         (PROCESS_BYTES + state) / MIB
     }
 
@@ -433,7 +433,7 @@ fn file() -> Option<PathBuf> {
     Some(cache.join("kasuri").join("costs.json"))
 }
 
-/// What many runs will cost together.
+/// The cost of many runs together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Total {
     /// How many they are.
@@ -533,7 +533,7 @@ mod tests {
         assert!(units(true) > 2.0 * units(false), "{} {}", units(true), units(false));
     }
 
-    /// By the middle of what was measured: on two threads 1.67 times as fast, for a fifth more of processor time.
+    /// At the median of the measurements: on two threads 1.67 times as fast, for a fifth more of processor time.
     #[test]
     fn threads_take_less_time_and_more_processor_time() {
         let cycles = Kind::FlitCycles;
@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn estimates_follow_what_runs_took() {
         let (one, other) = (work(0.1, 4000, 4), work(0.3, 9000, 8));
-        let measured = |work: Work, factor: f64| Measured { work, seconds: factor * work.seconds() };
+        let measured = |work: Work, factor: f64| MeasuredRun { work, seconds: factor * work.seconds() };
         let mut costs = Costs::default();
         assert_eq!((costs.seconds(&one), costs.runs(one.kind)), (one.seconds(), 0));
         costs.learn(&[measured(one, 2.0), measured(one, 0.5)]);
@@ -590,7 +590,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new/costs.json");
         let mut costs = Costs::default();
-        costs.learn(&[Measured { work: work(0.1, 100, 4), seconds: 1.0 }]);
+        costs.learn(&[MeasuredRun { work: work(0.1, 100, 4), seconds: 1.0 }]);
         costs.keep(&file).unwrap();
         assert_eq!(serde_json::from_slice::<Costs>(&fs::read(&file).unwrap()).unwrap(), costs);
     }

@@ -1,7 +1,7 @@
-//! What the command does when memory runs out: it says so, and ends with the status of a machine that failed.
+//! Reports exhausted memory in one line and exits with the status of a failed machine.
 //!
-//! By itself a Rust program aborts then: it leaves a core as large as its memory, and says nothing of what to do. What the run store
-//! holds needs no care: its files appear whole or not at all.
+//! A Rust program would otherwise abort, dump a core as large as its memory, and give no advice. The run store needs no care: its files
+//! appear whole or not at all.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Arguments;
@@ -9,10 +9,10 @@ use std::io::Write;
 
 /// The system's allocator, which ends the process where the system has nothing left.
 #[derive(Debug)]
-pub struct Telling;
+pub struct OomReportingAllocator;
 
 // SAFETY: all requests go to the system's allocator as they are, and its answers back.
-unsafe impl GlobalAlloc for Telling {
+unsafe impl GlobalAlloc for OomReportingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the promises of this function.
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Telling {
     }
 }
 
-/// The memory that was asked for, if there was any.
+/// The requested memory, if there was any.
 #[inline]
 fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
@@ -47,7 +47,7 @@ fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Ends the process for lack of memory, at once: what ends in order may ask for memory again. `lacking`: what could not be had.
+/// Ends the process for lack of memory, at once: an orderly end might request memory again. `lacking`: the missing resource.
 #[cold]
 pub(crate) fn end(lacking: Arguments<'_>) -> ! {
     let mut text = [0; 400];

@@ -4,14 +4,14 @@ use crate::input::KNOWN;
 use crate::results::RunRow;
 use serde_json::Value;
 
-/// What the engines are compared by.
+/// The compared quantities.
 const QUANTITIES: [&str; 6] =
     ["packet_latency_mean", "accepted_throughput_mean", "atr", "hops_mean", "channel_utilisation_max", "completion_time"];
 
 /// One quantity of runs that differ in nothing but their engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What was run: the input columns, in their order.
+    /// The input columns of the run, in their order.
     pub inputs: Vec<(String, Value)>,
     /// The column that is compared.
     pub quantity: &'static str,
@@ -55,7 +55,7 @@ pub fn side_by_side(rows: &[RunRow]) -> Vec<Comparison> {
     comparisons
 }
 
-/// The dotted columns: what was run, but for the engine. A case's label stands for what it sets, which has columns of its own.
+/// The dotted columns: the input without the engine. A case's label is left out, because its settings have columns.
 fn inputs(row: &RunRow) -> Vec<(String, Value)> {
     row.columns().filter(|(name, _)| name.contains('.')).map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thiserror::Error;
 
-/// What only this program knows of an experiment file.
+/// This program's engines and allocators, for reading experiment files.
 pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     static ALLOCATORS: LazyLock<Vec<&str>> = LazyLock::new(|| kasuri_flit::ALLOCATORS.iter().map(|entry| entry.name).collect());
     Known {
@@ -26,7 +26,7 @@ pub static KNOWN: LazyLock<Known<'static>> = LazyLock::new(|| {
     }
 });
 
-/// Why an experiment file cannot be used.
+/// Errors of reading an experiment file.
 #[derive(Debug, Error)]
 pub enum InputError {
     /// The file cannot be read. Check the path and its permissions.
@@ -40,9 +40,9 @@ pub enum InputError {
     /// The file is no text.
     #[error("{problem}; {expected}")]
     NotText {
-        /// What it should be, as a sentence.
+        /// The expected form, as a sentence.
         expected: &'static str,
-        /// What it is instead.
+        /// The form found instead.
         problem: FormatError,
     },
     /// The file says something wrong.
@@ -66,10 +66,10 @@ pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document,
 /// Bytes of the largest file that an experiment may name: traces are large.
 pub const MAX_FILE_BYTES: u64 = 4 << 30;
 
-/// Bytes of the largest experiment file, and of what is read from pipes and devices: these may never end.
+/// Bytes of the largest experiment file, and of data read from pipes and devices, which may never end.
 pub const MAX_TEXT_BYTES: u64 = 64 << 20;
 
-/// Reads a whole file that has at most so many bytes.
+/// Reads a whole file of at most `most` bytes.
 pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path)?;
@@ -90,7 +90,7 @@ pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bo
     let file = fs::File::open(path)?;
     let about = file.metadata()?;
     let most = if about.is_file() { u64::MAX } else { MAX_TEXT_BYTES };
-    // A trace has a file for each of thousands of NPUs, many of which are small.
+    // A trace has a file for each of thousands of NPUs, and many files are small.
     let piece = if about.is_file() { (about.len() as usize).clamp(1 << 10, PIECE) } else { PIECE };
     let mut file = BufReader::with_capacity(piece, file.take(most));
     let zipped = file.fill_buf()?.starts_with(&GZIP);
@@ -106,7 +106,7 @@ pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bo
     }
 }
 
-/// Reads a whole file, gzipped or not, that has at most so many bytes.
+/// Reads a whole file of at most `most` bytes, gzipped or not.
 pub(crate) fn read_gzipped_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_gzipped_pieces(path, &mut |piece| {
@@ -143,10 +143,10 @@ pub(crate) fn read_dump(path: &Path) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Reads a text file, without a byte-order mark. `expected` says what it should be.
+/// Reads a text file, without a byte-order mark. `expected` describes the expected content.
 ///
 /// # Errors
-/// The file cannot be read, has more than [`MAX_TEXT_BYTES`], or is no text.
+/// The file cannot be read, has more than [`MAX_TEXT_BYTES`], or is not a text.
 pub fn read_text(path: &Path, expected: &'static str) -> Result<String, InputError> {
     let bytes = read_at_most(path, MAX_TEXT_BYTES).map_err(|reason| InputError::Unreadable { path: path.to_owned(), reason })?;
     match text_of(&path.display().to_string(), &bytes) {

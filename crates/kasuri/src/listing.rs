@@ -11,7 +11,7 @@ use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
 use crate::record;
 use crate::results::{RowHead, RunRow, SCHEMA_VERSION};
-use crate::store::{Access, EFFECTIVE, Found, Store, StoreError};
+use crate::store::{Access, EFFECTIVE, Store, StoreError, StoredRun};
 use kasuri_config::Document;
 use kasuri_network::topology::Files;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// What has to be the same for two processes to compute runs of one experiment.
+/// The identity of a program that two processes must share to compute runs of one experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The version of kasuri.
@@ -59,7 +59,7 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// Why a list of runs cannot be used.
+/// Errors of a list of runs.
 #[derive(Debug, Error)]
 pub enum ListingError {
     /// An experiment or its runs.
@@ -81,7 +81,7 @@ pub enum ListingError {
         path: PathBuf,
         /// From 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The table is damaged.
@@ -89,7 +89,7 @@ pub enum ListingError {
     DamagedTable {
         /// The table.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Another kasuri made the folder.
@@ -100,7 +100,7 @@ pub enum ListingError {
     Version {
         /// The folder of results.
         folder: PathBuf,
-        /// Who made it.
+        /// The program that made it.
         found: Box<Identity>,
         /// This program.
         own: Box<Identity>,
@@ -110,7 +110,7 @@ pub enum ListingError {
     Shard {
         /// As given.
         text: String,
-        /// What would be right.
+        /// The remedy.
         problem: &'static str,
     },
 }
@@ -128,7 +128,7 @@ impl ListingError {
 
 /// The first line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct About {
+struct ListHead {
     #[serde(flatten)]
     identity: Identity,
     /// The experiment file.
@@ -167,7 +167,7 @@ impl Line {
 
 /// One run, as those who compute it need it.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedRun {
     /// Its position in the sweep, from 0.
     pub number: usize,
     /// Its key.
@@ -181,7 +181,7 @@ pub struct Listed {
 /// All runs of an experiment, checked.
 pub struct Listing<'a> {
     runs: Runs<'a>,
-    about: About,
+    about: ListHead,
     costs: Costs,
 }
 
@@ -192,17 +192,17 @@ impl std::fmt::Debug for Listing<'_> {
 }
 
 impl<'a> Listing<'a> {
-    /// Checks all runs of an experiment and lists them. `costs` says what they will cost.
+    /// Checks all runs of an experiment and lists them with their `costs`.
     ///
     /// # Errors
-    /// The first thing that is wrong with any of them.
+    /// The first error of any run.
     pub fn of(document: &'a Document, files: &'a (dyn Files + Sync), costs: &Costs) -> Result<Self, RunError> {
         let runs = Runs::all(*KNOWN, document, files)?;
         let mut keys = blake3::Hasher::new();
         runs.planned().iter().for_each(|run| {
             keys.update(run.key.to_string().as_bytes());
         });
-        let about = About {
+        let about = ListHead {
             identity: Identity::own(),
             document: document.name().to_owned(),
             runs: runs.planned().len(),
@@ -214,14 +214,14 @@ impl<'a> Listing<'a> {
     }
 
     /// The runs in the order of the table.
-    pub fn runs(&self) -> impl Iterator<Item = Result<Listed, RunError>> {
+    pub fn runs(&self) -> impl Iterator<Item = Result<ListedRun, RunError>> {
         self.runs.planned().iter().map(|run| {
             let assignments = assignments(&self.runs.point(run)?);
-            Ok(Listed { number: run.number(), key: run.key.to_string(), work: run.work, assignments })
+            Ok(ListedRun { number: run.number(), key: run.key.to_string(), work: run.work, assignments })
         })
     }
 
-    /// What they will cost together.
+    /// Their cost together.
     pub fn total(&self, costs: &Costs) -> Total {
         Total::of(costs, self.runs.planned().iter().map(|run| run.work))
     }
@@ -231,7 +231,7 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// Another version of kasuri made the folder, or it cannot be written.
     pub fn keep(&self, store: &Store) -> Result<(), ListingError> {
-        let about = About { input: Some(record::keep(&self.runs, store)?), ..self.about.clone() };
+        let about = ListHead { input: Some(record::keep(&self.runs, store)?), ..self.about.clone() };
         match read_about(store) {
             Ok(None) | Err(ListingError::Damaged { .. }) => {}
             Err(error) => return Err(error),
@@ -286,7 +286,7 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Keys and numbers of a list of runs, if every line has both: then these runs alone need to be checked.
+/// Keys and numbers of a list of runs, if every line has both: then only these runs need to be checked.
 pub fn keys_and_numbers(text: &str) -> Option<Vec<(&str, usize)>> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
@@ -303,7 +303,7 @@ fn to_line(value: &impl Serialize) -> String {
     format!("{}\n", sealed(value))
 }
 
-/// What a line of a list holds; one without a checksum, of an older program, is believed.
+/// The content of a line of a list; lines of older programs have no checksum and are accepted.
 fn unsealed<T: DeserializeOwned>(line: &str) -> Result<T, String> {
     let value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     if !is_whole(&value) {
@@ -339,7 +339,7 @@ impl std::str::FromStr for Shard {
     }
 }
 
-/// Refuses a folder whose runs another version planned.
+/// Refuses a folder with runs planned by another version.
 ///
 /// # Errors
 /// Another version made the folder, or the list cannot be read.
@@ -347,26 +347,26 @@ pub fn check_version(store: &Store) -> Result<(), ListingError> {
     read_about(store)?.map_or(Ok(()), |about| check_identity(store, &about))
 }
 
-fn check_identity(store: &Store, about: &About) -> Result<(), ListingError> {
+fn check_identity(store: &Store, about: &ListHead) -> Result<(), ListingError> {
     let own = Identity::own();
-    // Runs of another build of the same version may be kept: that is what the version of results says. Workers must be of one build.
+    // Runs of another build with the same version of results may be kept. Workers must have the same build.
     if (Identity { build: own.build.clone(), ..about.identity.clone() }) == own {
         return Ok(());
     }
     Err(ListingError::Version { folder: store.folder().to_owned(), found: Box::new(about.identity.clone()), own: Box::new(own) })
 }
 
-fn read_about(store: &Store) -> Result<Option<About>, ListingError> {
+fn read_about(store: &Store) -> Result<Option<ListHead>, ListingError> {
     let Some(mut lines) = store.plan()? else { return Ok(None) };
     let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: 1, problem };
     let line = lines.next().transpose()?.unwrap_or_default();
-    let about: About = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
+    let about: ListHead = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
     // Another version's list may be sound although this one does not understand it.
     if about.identity == Identity::own() { unsealed(&line).map(Some).map_err(damaged) } else { Ok(Some(about)) }
 }
 
 /// Reads the runs of a list one after the other.
-fn read_lines(store: &Store, about: &About, mut take: impl FnMut(RowHead) -> Result<(), ListingError>) -> Result<(), ListingError> {
+fn read_lines(store: &Store, about: &ListHead, mut take: impl FnMut(RowHead) -> Result<(), ListingError>) -> Result<(), ListingError> {
     let damaged = |line: usize, problem: String| ListingError::Damaged { path: store.plan_path(), line, problem };
     let mut keys = blake3::Hasher::new();
     for (position, line) in store.plan()?.into_iter().flatten().enumerate().skip(1) {
@@ -380,37 +380,37 @@ fn read_lines(store: &Store, about: &About, mut take: impl FnMut(RowHead) -> Res
     Ok(())
 }
 
-/// What has come together in a folder.
+/// The runs collected in a folder.
 #[derive(Clone, Debug)]
-pub struct Collected {
+pub struct CollectedRuns {
     /// The rows that are there, as if they had been computed together.
     pub summary: Summary,
     /// The runs that are not there: key, then the swept keys with their values, separated by tabs.
     pub missing: Vec<String>,
 }
 
-/// For how long [`collect`] waits for processes that still compute: one whose worker has just told it to stop ends within a second.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time for which [`collect`] waits for computing processes: a stopped worker ends within a second.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the table of a folder's runs, however they were computed: those of the list that [`Listing::keep`] wrote, or of the table that a
 /// complete run has left.
 ///
 /// # Errors
 /// There is no list, it is damaged or of another version, another process writes into the folder, or the system refuses.
-pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
+pub fn collect(folder: &Path) -> Result<CollectedRuns, ListingError> {
     if !folder.join(crate::store::PLAN).is_file() {
         return collect_table(folder);
     }
-    let store = Store::open_within(PATIENCE, folder, Access::Alone)?;
+    let store = Store::open_within(STORE_TIMEOUT, folder, Access::Alone)?;
     let Some(about) = read_about(&store)? else { return Err(ListingError::Missing { folder: folder.to_owned() }) };
     check_identity(&store, &about)?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
     read_lines(&store, &about, |head| {
         summary.planned += 1;
         match store.find(&head.key)? {
-            Found::Run(row) => summary.collect(row.under(&head)),
+            StoredRun::Run(row) => summary.collect(row.under(&head)),
             found => {
-                if let Found::SetAside(message) = found {
+                if let StoredRun::SetAside(message) = found {
                     summary.messages.push(message);
                 }
                 match store.failure(&head.key) {
@@ -426,17 +426,17 @@ pub fn collect(folder: &Path) -> Result<Collected, ListingError> {
     let table = Table { runs: std::mem::take(&mut summary.rows), input: about.input, ..Table::default() };
     store.keep_table(&table)?;
     summary.rows = table.runs;
-    Ok(Collected { summary, missing })
+    Ok(CollectedRuns { summary, missing })
 }
 
 /// The rows of a table: they are there if the store still has them.
-fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
+fn collect_table(folder: &Path) -> Result<CollectedRuns, ListingError> {
     let path = folder.join("runs.json");
     if !path.is_file() {
         return Err(ListingError::Missing { folder: folder.to_owned() });
     }
     let damaged = |problem: String| ListingError::DamagedTable { path: path.clone(), problem };
-    let store = Store::open_within(PATIENCE, folder, Access::Alone)?;
+    let store = Store::open_within(STORE_TIMEOUT, folder, Access::Alone)?;
     let text = std::fs::read(&path).map_err(|error| damaged(error.to_string()))?;
     let (mut summary, mut missing) = (Summary::default(), Vec::new());
     for row in read_table(&text).map_err(damaged)?.runs {
@@ -446,9 +446,9 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
             continue;
         }
         match store.find(row.key())? {
-            Found::Run(_) => summary.collect(row),
+            StoredRun::Run(_) => summary.collect(row),
             found => {
-                if let Found::SetAside(message) = found {
+                if let StoredRun::SetAside(message) = found {
                     summary.messages.push(message);
                 }
                 missing.push(row.key().to_owned());
@@ -456,7 +456,7 @@ fn collect_table(folder: &Path) -> Result<Collected, ListingError> {
         }
     }
     summary.messages.extend(store.damaged_networks(&summary.rows));
-    Ok(Collected { summary, missing })
+    Ok(CollectedRuns { summary, missing })
 }
 
 /// A run of the last experiment of a folder of results.
@@ -533,7 +533,7 @@ mod tests {
         Listing::of(document, &NoFiles, &Costs::default()).unwrap()
     }
 
-    fn runs(listing: &Listing<'_>) -> Vec<Listed> {
+    fn runs(listing: &Listing<'_>) -> Vec<ListedRun> {
         listing.runs().collect::<Result<_, _>>().unwrap()
     }
 
@@ -633,7 +633,7 @@ mod tests {
         assert!(message.contains("plan.jsonl, line 2") && message.contains("seed"), "{message}");
     }
 
-    /// A list in which a load is another one still is a list: rows would stand under the wrong load.
+    /// A list with a changed load is still a list, but rows would be filed under the wrong load.
     #[test]
     fn a_list_that_says_something_else_is_damaged_and_written_anew() {
         let folder = tempfile::tempdir().unwrap();

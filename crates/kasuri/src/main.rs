@@ -1,11 +1,11 @@
 //! The command `kasuri`.
 
-use kasuri::exhaustion::Telling;
+use kasuri::exhaustion::OomReportingAllocator;
 use std::process::ExitCode;
 
 /// Ends the command in order where memory runs out, on whatever thread.
 #[global_allocator]
-static ALLOCATOR: Telling = Telling;
+static ALLOCATOR: OomReportingAllocator = OomReportingAllocator;
 
 fn main() -> ExitCode {
     kasuri_network::memory::return_large_blocks();

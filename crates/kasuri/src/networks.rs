@@ -1,4 +1,4 @@
-//! The networks of runs beside their rows: each distinct one once, named by a hash of its content.
+//! The networks of runs in the store: each distinct one once, named by a hash of its content.
 
 use crate::checksums::network_id;
 use crate::store::{Store, StoreError};
@@ -6,8 +6,8 @@ use kasuri_formats::network_json;
 use kasuri_network::network::Network;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Networks with more channels than this are not kept: nobody draws them, and the text of one takes megabytes.
-pub const MOST_CHANNELS: u32 = 100_000;
+/// Networks with more channels than this are not kept: they are too large to draw, and the text of one takes megabytes.
+pub const MAX_KEPT_CHANNELS: u32 = 100_000;
 
 /// Names the networks of an experiment's runs and keeps them in its store.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl Networks {
     /// # Errors
     /// The disk is full or the operating system refuses.
     pub(crate) fn keep(&self, network: &Arc<Network>, named: Option<&str>, store: Option<&Store>) -> Result<Option<String>, StoreError> {
-        if network.channel_count() > MOST_CHANNELS {
+        if network.channel_count() > MAX_KEPT_CHANNELS {
             return Ok(None);
         }
         // Held while a network is written: equal runs would write it together.

@@ -15,13 +15,13 @@ mod wait_graph;
 
 pub use planned::Key;
 pub(crate) use planned::{Runs, assignments};
-pub(crate) use preparer::{CLOSED, Preparer, Wrong, deadlock_budget, holds_buffers, located, since};
+pub(crate) use preparer::{CLOSED_ESCAPE_PATH_HINT, ErrorList, Preparer, deadlock_budget, holds_buffers, located, since};
 pub(crate) use run_executor::panic_text;
 pub(crate) use wait_graph::WaitGraph;
 
 use crate::checksums::Table;
 use crate::cost::resident_memory_mib;
-use crate::estimate::{Costs, Measured, Work};
+use crate::estimate::{Costs, MeasuredRun, Work};
 use crate::input::KNOWN;
 use crate::measure::controller;
 use crate::record;
@@ -34,8 +34,8 @@ use cores::{Cores, seconds_together};
 use kasuri_config::{ConfigError, ConfigErrors, Document, Known, Point, Study};
 use kasuri_model::engine::Method;
 use kasuri_network::topology::Files;
-use planned::Planned;
-use run_executor::{End, Finished, RunExecutor};
+use planned::CheckedRun;
+use run_executor::{RunEnd, RunExecutor, RunReport};
 use serde_json::Value;
 use shown::Facts;
 use std::path::PathBuf;
@@ -47,13 +47,13 @@ pub const RESULTS_VERSION: u64 = 6;
 /// How an experiment is run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Runs at the same time, each on a core at least; as many as there are cores if `None`.
+    /// Runs at the same time, each on at least one core; the number of cores if `None`.
     pub jobs: Option<usize>,
-    /// Threads of each run. If `None`, runs that are left when cores are free get as many as they are worth, of `jobs` cores.
+    /// Threads of each run. If `None`, the last runs get free cores of `jobs` as long as these speed them up.
     pub threads: Option<usize>,
     /// The folder of the run store; nothing is kept if `None`.
     pub out: Option<PathBuf>,
-    /// Run only the point with this key (or the only one whose key begins so), and do not write the table.
+    /// Run only the point with this key (or the only one with this prefix), and do not write the table.
     pub point: Option<String>,
     /// Check the conservation of flits and credits while running.
     pub paranoid: bool,
@@ -69,12 +69,12 @@ pub struct RunOptions {
     pub origin: Option<String>,
     /// The rows join those of the same origin in the folder's table, like those of an experiment with changed settings.
     pub joins: bool,
-    /// What runs cost on this machine, for the time that the progress bar says is left.
+    /// The costs of runs on this machine, for the remaining time in the progress bar.
     pub costs: Costs,
 }
 
-/// How long runs of these sizes take together on this machine, s: so many at the same time and on so many threads each, where that is said.
-/// No result depends on it.
+/// The elapsed time of runs of these sizes together on this machine, s, with `jobs` runs at a time and `threads` threads each, if given. No
+/// result depends on it.
 pub fn seconds_of_runs(costs: &Costs, works: &[Work], jobs: Option<usize>, threads: Option<usize>) -> f64 {
     let mut longest_first: Vec<&Work> = works.iter().collect();
     longest_first.sort_by(|one, other| other.order(one));
@@ -87,16 +87,16 @@ pub(crate) fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Why an experiment cannot be run at all.
+/// Errors that prevent an experiment from running at all.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The experiment file says something wrong, or its engine refuses what it asks for: all that was found.
+    /// Errors in the experiment file, or refusals of its engine: all that were found.
     #[error(transparent)]
     Config(#[from] ConfigErrors),
     /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Packets could wait for each other for ever. Choose another routing or more virtual channels, or allow it.
+    /// Packets could deadlock. Choose another routing or more virtual channels, or allow it.
     #[error(
         "{document}: routing.algorithm: {finding}\n\
          choose another routing or more virtual channels; with routing.allow_deadlock = true it runs all the same"
@@ -104,7 +104,7 @@ pub enum RunError {
     Deadlock {
         /// The experiment file.
         document: String,
-        /// What the check of the channel dependency graph found, over several lines.
+        /// The findings of the check of the channel dependency graph, over several lines.
         finding: String,
     },
     /// Some packets could not arrive. Choose a routing that fits the network.
@@ -120,7 +120,7 @@ pub enum RunError {
     Defect {
         /// The experiment file.
         document: String,
-        /// What is at odds.
+        /// The contradiction.
         problem: String,
     },
     /// A file has changed between the check of a run and its turn. Run the experiment again: what is finished is kept.
@@ -139,7 +139,7 @@ pub enum RunError {
     Timeline {
         /// The experiment file.
         document: String,
-        /// What stands in the way and what would be right.
+        /// The obstacle and the remedy.
         problem: String,
     },
     /// No run has this key, or several have.
@@ -157,10 +157,10 @@ pub enum RunError {
     Listed {
         /// The experiment file.
         document: String,
-        /// Which line, what it says, and what would be right.
+        /// The line, its content, and the remedy.
         problem: String,
     },
-    /// The operating system gives no threads. Ask for fewer.
+    /// The operating system refuses to start threads. Use fewer.
     #[error("--jobs: the threads cannot be started: {0}")]
     Threads(String),
 }
@@ -185,11 +185,11 @@ impl RunError {
 /// One run, checked and ready.
 #[derive(Clone, Debug)]
 pub struct PreparedPoint {
-    /// What its row says of its input, the key among it.
+    /// The input part of its row, with the key.
     pub head: RowHead,
     /// The values of the file with those of the sweep put in.
     pub point: Point,
-    /// What the engine receives.
+    /// The input of the engine.
     pub study: Study,
     facts: Facts,
 }
@@ -209,7 +209,7 @@ impl PreparedPoint {
 /// All runs of an experiment, checked. Of each only its number, its key and a few facts lie in memory.
 pub struct Plan<'a> {
     runs: Runs<'a>,
-    /// Are these all runs of the experiment? A part of them shares its folder of results with the others.
+    /// True if these are all runs of the experiment. A part of them shares its folder of results with the others.
     whole: bool,
 }
 
@@ -219,7 +219,7 @@ impl std::fmt::Debug for Plan<'_> {
     }
 }
 
-/// What came out.
+/// The results of an experiment's runs.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The rows in the order of the points. After an interruption those of the finished runs only.
@@ -234,13 +234,13 @@ pub struct Summary {
     pub planned: usize,
     /// The signal that cut the experiment short.
     pub interrupted: Option<u8>,
-    /// Sentences for standard error: files set aside, runs that failed, how to go on.
+    /// Sentences for standard error: files set aside, failed runs, next steps.
     pub messages: Vec<String>,
-    /// What the computed runs cost, for estimates of others.
-    pub measured: Vec<Measured>,
+    /// The costs of the computed runs, for estimates of others.
+    pub measured: Vec<MeasuredRun>,
     /// The largest of them and the bytes by which the process grew, if it computed one after the other.
     pub memory: Option<(Work, f64)>,
-    /// Did an engine refuse some run's input?
+    /// True if an engine refused the input of a run.
     refused: bool,
 }
 
@@ -266,10 +266,10 @@ pub fn run(document: &Document, files: &(dyn Files + Sync), options: &RunOptions
 }
 
 impl<'a> Plan<'a> {
-    /// Checks all points of an experiment and names their runs. `files` reads what the experiment names.
+    /// Checks all points of an experiment and names their runs. `files` reads the files that the experiment names.
     ///
     /// # Errors
-    /// All that is wrong with any of the points.
+    /// All errors of all points.
     pub fn prepare(document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
         Self::prepare_for(*KNOWN, document, files)
     }
@@ -296,7 +296,7 @@ impl<'a> Plan<'a> {
         self.runs.planned().len()
     }
 
-    /// Is there nothing to run? Only if no numbers were given.
+    /// True if there is nothing to run. Only if no numbers were given.
     pub fn is_empty(&self) -> bool {
         self.runs.planned().is_empty()
     }
@@ -349,13 +349,13 @@ impl<'a> Plan<'a> {
         let mut summary = Summary { planned: chosen.len(), interrupted: options.stop.signal(), ..Summary::default() };
         let mut peak = None;
         for ((end, message), planned) in ends.into_iter().zip(chosen) {
-            if let End::Computed { row, threads, .. } = &end
+            if let RunEnd::Computed { row, threads, .. } = &end
                 && let Some(seconds) = row.number("cpu_seconds")
             {
                 peak = if row.number(PEAK_MEMORY) > peak { row.number(PEAK_MEMORY) } else { peak };
                 // Estimates are of one thread.
                 let seconds = seconds / planned.work.kind.part_of_processor_time(*threads);
-                summary.measured.push(Measured { work: planned.work, seconds });
+                summary.measured.push(MeasuredRun { work: planned.work, seconds });
             }
             summary.add((end, message));
         }
@@ -379,8 +379,8 @@ impl<'a> Plan<'a> {
         Ok(summary)
     }
 
-    /// Runs the only point, or the one with this key, and tells what its endpoints did when or, without any, when its terminals computed, sent
-    /// and received. Nothing of it is kept in a store.
+    /// Runs the only point, or the one with this key, and returns the timeline of its endpoints or, without any, of its terminals (compute,
+    /// send, receive). It is not kept in a store.
     ///
     /// # Errors
     /// There are several points, the point has neither endpoint nor workload, or the engine cannot run it.
@@ -408,10 +408,10 @@ impl<'a> Plan<'a> {
         self.runs.document().name().to_owned()
     }
 
-    /// The run whose key is, or alone begins with, this text.
-    fn find(&self, key: &str) -> Result<&Planned, RunError> {
-        let fits = |planned: &&Planned| !key.is_empty() && planned.key.to_string().starts_with(key);
-        let matching: Vec<&Planned> = self.runs.planned().iter().filter(fits).collect();
+    /// The run with this key, or the only one with this prefix.
+    fn find(&self, key: &str) -> Result<&CheckedRun, RunError> {
+        let fits = |planned: &&CheckedRun| !key.is_empty() && planned.key.to_string().starts_with(key);
+        let matching: Vec<&CheckedRun> = self.runs.planned().iter().filter(fits).collect();
         let problem = match matching[..] {
             [planned] => return Ok(planned),
             [] => format!("none of the {} runs has this key; `kasuri check FILE --points` lists them", self.len()),
@@ -428,7 +428,7 @@ fn origin(options: &RunOptions) -> Option<String> {
 }
 
 /// The largest run, and by how many bytes the process has grown from `before` to `peak` MiB.
-fn memory_of_largest(measured: &[Measured], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
+fn memory_of_largest(measured: &[MeasuredRun], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
     Some((largest, (peak? - before?) * 1024.0 * 1024.0))
 }
@@ -436,27 +436,27 @@ fn memory_of_largest(measured: &[Measured], before: Option<f64>, peak: Option<f6
 impl Summary {
     /// Adds a row that another process computed.
     pub(crate) fn collect(&mut self, row: RunRow) {
-        self.add((End::Reused(row), None));
+        self.add((RunEnd::Reused(row), None));
     }
 
     /// Adds a run that came to no result in another process; `refused` if its input is to blame.
     pub(crate) fn collect_failure(&mut self, row: RunRow, refused: bool) {
-        self.add((End::Failed { row, refused }, None));
+        self.add((RunEnd::Failed { row, refused }, None));
     }
 
-    fn add(&mut self, (end, message): Finished) {
+    fn add(&mut self, (end, message): RunReport) {
         self.messages.extend(message);
         let (row, vectors) = match end {
-            End::Stopped => return,
-            End::Reused(row) => {
+            RunEnd::Stopped => return,
+            RunEnd::Reused(row) => {
                 self.reused += 1;
                 (row, Vec::new())
             }
-            End::Computed { row, vectors, .. } => {
+            RunEnd::Computed { row, vectors, .. } => {
                 self.computed += 1;
                 (row, vectors)
             }
-            End::Failed { row, refused } => {
+            RunEnd::Failed { row, refused } => {
                 self.computed += 1;
                 self.refused |= refused;
                 (row, Vec::new())
@@ -487,8 +487,8 @@ impl Summary {
     }
 }
 
-/// What to say of a run that ended without a result: that it could not be computed, a deadlock with the channels that wait, or too few
-/// cycles. `varying`: the columns in which runs differ.
+/// The message for a run without a result: not computed, a deadlock with the waiting channels, or too few cycles. `varying`: the columns in
+/// which runs differ.
 fn no_result(row: &RunRow, varying: &[&str]) -> Option<String> {
     let value = |name: &&str| format!("{name} = {}", row.get(name));
     let name = match varying {

@@ -1,7 +1,7 @@
-//! The answer of a run: one row of a table, and vectors beside it.
+//! The answer of a run: one row of a table, and vectors.
 //!
-//! The row is a flat, ordered JSON object. It begins with what was run (key, title, engine, the swept keys), goes on with how
-//! it ended, and then holds every column of [`COLUMNS`]; what is unknown is `null`, never 0.
+//! The row is a flat, ordered JSON object: the input (key, title, engine, the swept keys), the status, then every column of [`COLUMNS`];
+//! unknown values are `null`, never 0.
 
 use crate::measure::{Offer, Report};
 use crate::version;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Is a column one of a run's input: a dotted key of the experiment file, or the label of a case?
+/// True for an input column: a dotted key of the experiment file, or the label of a case.
 pub fn is_input(column: &str) -> bool {
     column.contains('.') || column == CASE
 }
@@ -43,7 +43,7 @@ pub(crate) const NETWORK_ID: &str = "network_id";
 
 const RATE: &str = "flits/terminal/cycle";
 
-/// All columns of results, in their order; the columns of the input stand before them.
+/// All columns of results, in their order; the input columns precede them.
 pub const COLUMNS: &[Column] = &[
     column("seed", "", "measure.seed"),
     column(NETWORK_ID, "", "the network as it was built: networks/ID.json in the folder of results, where it has at most 100,000 channels"),
@@ -206,13 +206,13 @@ pub const COLUMNS: &[Column] = &[
     column("peak_memory_mib", "MiB", "peak resident memory of the process up to the end of the run"),
 ];
 
-/// The columns that tell of the machine and not of the network: they alone differ between equal runs.
+/// The columns that depend on the machine: only they differ between equal runs.
 pub const COSTS: &[&str] = &["wall_seconds", "cpu_seconds", PEAK_MEMORY];
 
 /// The column of the memory that the process had at most.
 pub(crate) const PEAK_MEMORY: &str = "peak_memory_mib";
 
-/// What a row says of its run's input: everything before the results.
+/// The input part of a row: everything before the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowHead {
     /// The key of the run.
@@ -236,7 +236,7 @@ fn whole(cycles: f64) -> Value {
     if cycles.fract() == 0.0 { json!(cycles as u64) } else { json!(cycles) }
 }
 
-/// What open traffic beside a closed workload had, as one object.
+/// The open traffic in the background of a closed workload, as one object.
 fn background(offer: Option<&Offer>, network: &Network, outcome: &Outcome) -> Option<Value> {
     let had = outcome.background?;
     let terminal_cycles = outcome.measured_cycles as f64 * f64::from(network.terminal_count());
@@ -552,7 +552,7 @@ fn average_throughput_rate(network: &Network, outcome: &Outcome) -> Option<f64> 
     mean(&accepted.iter().enumerate().map(|(terminal, rate)| rate * period(terminal)).collect::<Vec<_>>())
 }
 
-/// The part of what was accepted that had crossed no channel between routers because it came from the same terminal.
+/// The share of accepted flits that crossed no channel between routers because source and destination are the same terminal.
 fn self_share(outcome: &Outcome) -> Option<f64> {
     let accepted: u64 = outcome.accepted_flits.iter().sum();
     outcome.self_flits.filter(|_| accepted > 0).map(|flits| flits as f64 / accepted as f64)
@@ -582,15 +582,15 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe 1984).
-/// `None` if nobody has anything.
+/// Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe 1984). `None` if the
+/// sum is zero.
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// An array of numbers beside a row.
+/// An array of numbers that belongs to a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     /// Its name: the row's key, this name and `.npy` make the file's name.
@@ -656,7 +656,7 @@ pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
 impl Vector {
     /// The vector as a NumPy `.npy` file, format version 1.0.
     ///
-    /// Written here because the crates for it bring a parser generator along, to read what is only written.
+    /// Implemented here because the crates for it depend on a parser generator, and this program only writes such files.
     pub fn to_npy(&self) -> Vec<u8> {
         let kind = match self.values {
             Numbers::Real(_) => "<f8",
@@ -682,7 +682,7 @@ impl Vector {
 const NPY_MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 const NPY_PREFIX: usize = 10;
 
-/// Are these bytes a whole file as [`Vector::to_npy`] writes it (and not the beginning of one)?
+/// True if these bytes are a whole file as [`Vector::to_npy`] writes it (and not the beginning of one).
 pub(crate) fn is_whole_npy(bytes: &[u8]) -> bool {
     let (Some(magic), Some(length)) = (bytes.get(..8), bytes.get(8..NPY_PREFIX)) else { return false };
     let data = NPY_PREFIX + usize::from(u16::from_le_bytes([length[0], length[1]]));
@@ -847,7 +847,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What files, tests and users rely on.
+    /// The columns that files, tests and users rely on.
     #[test]
     fn the_promised_columns_are_there() {
         let row = row();

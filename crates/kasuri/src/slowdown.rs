@@ -1,31 +1,31 @@
-//! What users of one machine lose to each other: their times together against those of runs in which each is alone.
+//! The slowdown of users of a shared machine: their times together against those of lone runs.
 
 use crate::results::{self, RunRow};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The key that names the only user that runs; empty where all do.
-const ALONE: &str = "users.alone";
+const ALONE_KEY: &str = "users.alone";
 
-/// The columns of a user that tell how long its work takes, the one that says most first: of a workload, of open traffic.
+/// The columns with the time of a user's work, the most meaningful first: of a workload, of open traffic.
 const TIMES: [&str; 2] = ["completion_time", "packet_latency_mean"];
 
-/// The runs of a sweep over `users.alone` in which a user is alone.
+/// The runs of a sweep over `users.alone` with a single user.
 #[derive(Debug)]
-pub struct Alone<'a> {
+pub struct LoneRuns<'a> {
     names: Vec<&'a str>,
     /// By what else the run has of its input, and the user.
     rows: BTreeMap<(String, &'a str), &'a RunRow>,
 }
 
-impl<'a> Alone<'a> {
+impl<'a> LoneRuns<'a> {
     /// Those among some runs.
     pub fn of(rows: &'a [RunRow]) -> Self {
-        let is_input = |name: &&str| (results::is_input(name) || *name == "engine") && *name != ALONE;
+        let is_input = |name: &&str| (results::is_input(name) || *name == "engine") && *name != ALONE_KEY;
         let names: Vec<&str> = results::names(rows).into_iter().filter(is_input).collect();
         let mut found = Self { names, rows: BTreeMap::new() };
         for row in rows {
-            let user = row.text(ALONE);
+            let user = row.text(ALONE_KEY);
             if !user.is_empty() {
                 found.rows.insert((found.question(row), user), row);
             }
@@ -33,15 +33,15 @@ impl<'a> Alone<'a> {
         found
     }
 
-    /// All of a run's input but who is alone.
+    /// All input of a run except `users.alone`.
     fn question(&self, row: &RunRow) -> String {
         self.names.iter().map(|name| row.get(name).to_string()).collect::<Vec<_>>().join("\n")
     }
 
-    /// How many times as long a user takes in a run as in the one that differs in nothing but that the user is alone: until its workload ends, or
-    /// of open traffic a packet in the mean. `None` where it is alone, or nobody has run it alone.
+    /// The time of a user in a run, over that in the run that differs only in being the user's lone run: until its workload ends, or the
+    /// mean of a packet of open traffic. `None` for a lone run, or without one.
     pub fn slowdown(&self, row: &RunRow, user: &str) -> Option<f64> {
-        if !row.text(ALONE).is_empty() {
+        if !row.text(ALONE_KEY).is_empty() {
             return None;
         }
         let alone = self.rows.get(&(self.question(row), user))?;
@@ -51,7 +51,7 @@ impl<'a> Alone<'a> {
     }
 }
 
-/// What a row tells of a user.
+/// The object of a user in a row.
 fn of_user<'a>(row: &'a RunRow, user: &str) -> Option<&'a Value> {
     row.get("users").as_array()?.iter().find(|of| of["name"] == user)
 }

@@ -1,24 +1,24 @@
 //! The files that an experiment names, as they were when they were first read.
 //!
-//! A run is prepared twice, when the experiment is checked and again when its turn comes, which may be hours later. What is small enough is
-//! read once, so that nobody who edits a file meanwhile changes a run; what is not is caught by the key of the run.
+//! A run is prepared twice, when the experiment is checked and again when its turn comes, which may be hours later. Small files are read
+//! once, so that edits meanwhile change no run; changes of large files are detected by the key of the run.
 
 use kasuri_network::topology::Files;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are kept in all.
-pub(crate) const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MAX_CACHED_BYTES: usize = 64 << 20;
 
-/// Files that are read once, up to so many bytes in all.
+/// Files that are read once, up to a limit on all bytes.
 pub(crate) struct Snapshot<'a> {
     files: &'a (dyn Files + Sync),
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedFile>,
     most_bytes: usize,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedFile {
     files: BTreeMap<String, Arc<[u8]>>,
     bytes: usize,
 }
@@ -123,7 +123,7 @@ mod tests {
         let snapshot = Snapshot::of(&changing, 100);
         assert_eq!((pieces(&snapshot, "a"), snapshot.read("a").unwrap()), (vec![0; 10], vec![0; 10]));
         assert_eq!((snapshot.read("b").unwrap(), pieces(&snapshot, "b")), (vec![1; 10], vec![1; 10]));
-        // Somebody who has seen enough has not seen the whole.
+        // A reader that stops early has not read the whole file.
         snapshot.read_pieces("c", &mut |_| false).unwrap();
         assert_eq!((snapshot.read("c").unwrap(), snapshot.read("c").unwrap()), (vec![3; 10], vec![3; 10]));
     }

@@ -4,16 +4,16 @@ use crate::results::{self, RunRow};
 use serde_json::Value;
 
 /// The key that says which faults are drawn.
-const DRAW: &str = "faults.seed";
+const FAULT_SEED: &str = "faults.seed";
 
-/// Keys that change what is drawn, not what is asked.
-const SEEDS: [&str; 2] = [DRAW, "measure.seed"];
+/// Keys of random seeds, which do not change the question.
+const SEEDS: [&str; 2] = [FAULT_SEED, "measure.seed"];
 
-/// What is told of each group of runs, where they have it. Of times in cycles those in ns follow.
+/// The summarised columns of each group of runs, where they have them. For times in cycles the same in ns follows.
 const QUANTITIES: [&str; 5] =
     ["completion_time", "accepted_throughput_mean", "packet_latency_mean", "saturation_load", "static_throughput"];
 
-/// The percentiles that are told.
+/// The reported percentiles.
 pub const PERCENTILES: [f64; 3] = [10.0, 50.0, 90.0];
 
 /// An answer over the drawn faults of equal number.
@@ -33,7 +33,7 @@ pub struct Spread {
 pub fn spreads(rows: &[RunRow]) -> Vec<Spread> {
     let Some(first) = rows.first() else { return Vec::new() };
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != first.get(name));
-    if !varies(DRAW) {
+    if !varies(FAULT_SEED) {
         return Vec::new();
     }
     let is_input = |name: &&str| (results::is_input(name) || *name == "engine") && !SEEDS.contains(name) && varies(name);
@@ -63,7 +63,7 @@ fn of_group(inputs: Vec<(String, Value)>, group: &[&RunRow]) -> Vec<Spread> {
     QUANTITIES.into_iter().filter_map(spread).collect()
 }
 
-/// The percentile of ascending values, of which there is one at least: linear between the two next to it, the first at 0 and the last at 100.
+/// The percentile of ascending values, at least one: linear between the two neighbours, the first at 0 and the last at 100.
 pub fn percentile(ascending: &[f64], percent: f64) -> f64 {
     let place = percent / 100.0 * (ascending.len() - 1) as f64;
     let (below, part) = (place.floor() as usize, place.fract());

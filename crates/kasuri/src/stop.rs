@@ -26,7 +26,7 @@ impl Stop {
         let stop = Self::default();
         for signal in [SIGINT, SIGTERM] {
             let asked = Arc::new(AtomicBool::new(false));
-            // In this order: at the first signal the flag is still unset when the first handler looks at it.
+            // In this order: at the first signal the flag is still unset when the first handler reads it.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
             flag::register(signal, asked)?;
             flag::register_usize(signal, Arc::clone(&stop.signal), signal as usize)?;
@@ -44,7 +44,7 @@ impl Stop {
         u8::try_from(self.signal.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
 
-    /// The same request, with a [`Stop::halt`] of its own: that of one experiment.
+    /// The same request, with a separate [`Stop::halt`] for one experiment.
     pub(crate) fn of_experiment(&self) -> Self {
         Self { signal: Arc::clone(&self.signal), halted: Arc::default() }
     }
@@ -54,7 +54,7 @@ impl Stop {
         self.halted.store(true, Ordering::Relaxed);
     }
 
-    /// Should runs end?
+    /// True if runs should end.
     pub(crate) fn is_requested(&self) -> bool {
         self.halted.load(Ordering::Relaxed) || self.signal().is_some()
     }
@@ -72,7 +72,7 @@ impl<'a> Interruptible<'a> {
         Self { inner, stop, interrupted: false }
     }
 
-    /// Was the run cut short? Its outcome is then worth nothing.
+    /// True if the run was cut short. Its outcome is then meaningless.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted
     }
@@ -103,7 +103,7 @@ impl Controller for Interruptible<'_> {
         self.inner.weighs_ages()
     }
 
-    fn wants_end(&self) -> bool {
-        self.stop.is_requested() || self.inner.wants_end()
+    fn should_stop(&self) -> bool {
+        self.stop.is_requested() || self.inner.should_stop()
     }
 }

@@ -1,8 +1,8 @@
 //! The run store: a folder in which every finished run is a file named by its key.
 //!
 //! ```text
-//! OUT/.kasuri               marks the folder as ours, and is locked while a process writes
-//! OUT/.kasuri-client        locked by the client of a sweep on a cluster, whose workers need not be writing at every moment
+//! OUT/.kasuri               marks the folder as a store, and is locked while a process writes
+//! OUT/.kasuri-client        locked by the client of a sweep on a cluster: its workers do not write all the time
 //! OUT/.kasuri-claims        locked in part for each run that one of several processes is computing
 //! OUT/.kasuri-table         locked while a process writes the table
 //! OUT/input.toml            the experiment file as read
@@ -10,15 +10,16 @@
 //! OUT/files/HASH-NAME       copies of the files that experiments name, by the first digits of the hashes of their contents
 //! OUT/runs/KEY.json         the row of a finished run: the truth, with checksums (CRC-32) of itself and of its vectors
 //! OUT/runs/KEY.NAME.npy     its vectors, written before the row
-//! OUT/networks/ID.json      each distinct network of the runs, where it is not too large; rows name it in `network_id`
-//! OUT/failed/KEY.json       why a run came to no result, until it does
-//! OUT/plan.jsonl            all runs with their costs, where processes share them among them
+//! OUT/networks/ID.json      each distinct network of the runs, if it is not too large; rows name it in `network_id`
+//! OUT/failed/KEY.json       the error of a run without a result, until it has one
+//! OUT/plan.jsonl            all runs with their costs, if several processes share them
 //! OUT/runs.json, runs.csv   the table, derived from the rows; in runs.json also the experiments and a checksum
 //! ```
-//! A file appears whole or not at all: it is written beside its place and renamed. So whatever is killed, and whenever, every
-//! finished run stays, and what is half done is done again. A run that took a second or longer is flushed to the disk before
-//! it is renamed, so that it stays if the machine stops, too. A shorter one is left to the system, which writes it within about
-//! half a minute; if the machine stops before, its checksum differs, and it is computed again.
+//!
+//! A file appears whole or not at all: it is written under a temporary name and renamed. So finished runs survive any kill, and unfinished
+//! ones are computed again. A run that took a second or longer is flushed to the disk before it is renamed, so that it also survives a
+//! crash of the machine. The system writes shorter ones within about half a minute; if the machine crashes before, the checksum differs,
+//! and the run is computed again.
 
 mod whole;
 
@@ -91,9 +92,9 @@ type TableMark = (u64, u64, SystemTime);
 
 /// Another process is computing the run.
 #[derive(Debug)]
-pub(crate) struct Claimed;
+pub(crate) struct ClaimedElsewhere;
 
-/// What a process does in a store.
+/// The use of a store by a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It reads results; no other process may write.
@@ -104,7 +105,7 @@ pub enum Access {
     Point,
 }
 
-/// Why a store cannot be used.
+/// Errors of a store.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// Another process writes there. Wait for it, or choose another folder.
@@ -121,7 +122,7 @@ pub enum StoreError {
     Foreign {
         /// The folder.
         folder: PathBuf,
-        /// What would be overwritten.
+        /// The file that would be overwritten.
         name: String,
     },
     /// The path is a file. Choose another one.
@@ -150,7 +151,7 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -164,24 +165,24 @@ impl StoreError {
         }
     }
 
-    /// Is it the user who should change the command (exit status 2), rather than the machine that fails (1)?
+    /// True if the user should change the command (exit status 2), rather than the machine having failed (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Locked { .. } | Self::Foreign { .. } | Self::NotAFolder { .. } | Self::Link { .. })
     }
 }
 
-/// Why a run came to no result.
+/// The failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The reason, for people.
     pub message: String,
-    /// Is the input to blame?
+    /// True if the input is to blame.
     pub refused: bool,
 }
 
-/// What the store knows of a run.
+/// The state of a run in the store.
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum StoredRun {
     /// It is finished.
     Run(RunRow),
     /// It is not there.
@@ -194,7 +195,7 @@ impl Store {
     /// Opens a store, making its folder if need be, and locks it.
     ///
     /// # Errors
-    /// The folder belongs to somebody else, another process writes there, or the operating system refuses.
+    /// The folder is not a store, another process writes there, or the operating system refuses.
     pub fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
         Self::open_within(Duration::ZERO, folder, access)
     }
@@ -217,7 +218,7 @@ impl Store {
         PARTS.iter().try_for_each(|name| refuse_link(&folder.join(name)))?;
         let client = folder.join(CLIENT);
         let mut locks = vec![Self::lock_store(folder, &marker, patience, access, was_ours)?];
-        // A client makes the table of its own runs in the end, with the folder to itself.
+        // A client writes the table of its own runs in the end, with exclusive access to the folder.
         if access != Access::Point && client.exists() {
             locks.push(lock_within(patience, &client, access)?);
         }
@@ -233,7 +234,7 @@ impl Store {
 
     /// Locks the marker of a store. With the folder to itself, the process first removes what killed ones have left there.
     fn lock_store(folder: &Path, marker: &Path, patience: Duration, access: Access, was_ours: bool) -> Result<File, StoreError> {
-        // The marker comes first: where there was none, nobody has left anything.
+        // The marker comes first: a folder without one is new.
         if access == Access::Point || !was_ours {
             return lock_within(patience, marker, access);
         }
@@ -248,7 +249,7 @@ impl Store {
             Err(error) => return Err(error),
         }
         // The lock above is released first: this opens the file again.
-        lock_within(patience.max(SHARING), marker, access)
+        lock_within(patience.max(SHARE_TIMEOUT), marker, access)
     }
 
     /// The folder.
@@ -260,8 +261,8 @@ impl Store {
     ///
     /// # Errors
     /// Another process has it.
-    pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, Claimed> {
-        self.claims.as_ref().map(|claims| claims.claim(key).ok_or(Claimed)).transpose()
+    pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, ClaimedElsewhere> {
+        self.claims.as_ref().map(|claims| claims.claim(key).ok_or(ClaimedElsewhere)).transpose()
     }
 
     fn row_path(&self, key: &str) -> PathBuf {
@@ -287,28 +288,28 @@ impl Store {
     ///
     /// # Errors
     /// The operating system refuses to read or to rename.
-    pub fn find(&self, key: &str) -> Result<Found, StoreError> {
+    pub fn find(&self, key: &str) -> Result<StoredRun, StoreError> {
         let path = self.row_path(key);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoredRun::Nothing),
             Err(error) => return Err(StoreError::at(&path, error)),
         };
         let problem = match self.check(key, &bytes) {
-            Ok(row) => return Ok(Found::Run(row)),
+            Ok(row) => return Ok(StoredRun::Run(row)),
             Err(problem) => problem,
         };
         let aside = path.with_extension("json.damaged");
         match fs::rename(&path, &aside) {
             // Another process has set it aside.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoredRun::Nothing),
             renamed => renamed.map_err(|error| StoreError::at(&path, error))?,
         }
         let name = aside.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Found::SetAside(format!("{}: {problem}; it was set aside as `{name}`, and the run is computed again", path.display())))
+        Ok(StoredRun::SetAside(format!("{}: {problem}; it was set aside as `{name}`, and the run is computed again", path.display())))
     }
 
-    /// Reads a row, or says in a phrase what is wrong.
+    /// Reads a row; the error describes the damage in a phrase.
     fn check(&self, key: &str, bytes: &[u8]) -> Result<RunRow, String> {
         let row = read_row(key, bytes)?;
         for name in row.get("vectors").as_array().into_iter().flatten().filter_map(Value::as_str) {
@@ -335,7 +336,7 @@ impl Store {
             contents.into_iter().map(|(name, bytes)| (self.vector_path(row.key(), name), bytes)).collect();
         files.push((self.row_path(row.key()), pretty(&row)));
         write_whole(&files, Flush::after(seconds(&row)))?;
-        // Left behind it would say nothing wrong: whoever collects looks for a result first.
+        // A remaining failure file does no harm: readers check for a result first.
         let _ = fs::remove_file(self.failure_path(row.key()));
         Ok(())
     }
@@ -356,7 +357,7 @@ impl Store {
         write_whole(&[(path, bytes)], Flush::Later)
     }
 
-    /// Why a run came to no result, if that was noted.
+    /// The failure of a run, if it was noted.
     pub fn failure(&self, key: &str) -> Option<Failure> {
         fs::read(self.failure_path(key)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok())
     }
@@ -372,12 +373,12 @@ impl Store {
         keep_text(Self::network_file(&self.folder, id), text)
     }
 
-    /// Does the store hold the network of this name, undamaged?
+    /// True if the store has the network of this name, undamaged.
     pub(crate) fn has_network(&self, id: &str) -> bool {
         fs::read(Self::network_file(&self.folder, id)).is_ok_and(|bytes| network_id(&bytes) == id)
     }
 
-    /// Says of the networks of rows which are damaged. Only a run can write them anew.
+    /// The messages on damaged networks of rows. Only a run can write them again.
     pub(crate) fn damaged_networks(&self, rows: &[RunRow]) -> Vec<String> {
         let names: BTreeSet<&str> = rows.iter().map(|row| row.text(NETWORK_ID)).filter(|id| !id.is_empty()).collect();
         let paths = names.into_iter().map(|id| (id, Self::network_file(&self.folder, id)));
@@ -465,14 +466,14 @@ impl Store {
         })
     }
 
-    /// Writes the table: `runs.json`, with the experiments, and `runs.csv`. Where the rows belong to what the folder's table holds
-    /// ([`Table::joined`]), or where another process has written a table since the store was opened, they join those.
+    /// Writes the table: `runs.json`, with the experiments, and `runs.csv`. The rows join those of the folder's table if they belong to it
+    /// ([`Table::joined`]), or if another process has written a table since the store was opened.
     ///
     /// # Errors
     /// As [`Store::keep`].
     pub(crate) fn keep_table(&self, table: &Table) -> Result<(), StoreError> {
         let lock = self.folder.join(TABLE_LOCK);
-        let _lock = lock_within(TABLE_PATIENCE, &lock, Access::Alone)?;
+        let _lock = lock_within(TABLE_TIMEOUT, &lock, Access::Alone)?;
         let is_newer = table_mark(&self.folder) != self.table;
         let known = fs::read(self.folder.join(TABLE)).ok().and_then(|bytes| read_table(&bytes).ok());
         let joined = known.filter(|known| is_newer || table.belongs_to(known)).map(|known| table.joined(known));
@@ -500,18 +501,18 @@ fn keep_text(path: PathBuf, text: &str) -> Result<(), StoreError> {
 /// Writes the table in one of its forms.
 type WriteTable = fn(&Table, &mut BufWriter<&mut File>) -> io::Result<()>;
 
-/// The longest time that a process waits to share the folder: one that has it alone only cleans up or makes a table.
-const SHARING: Duration = Duration::from_secs(5);
+/// The longest time to wait for shared access: an exclusive user only cleans up or writes a table.
+const SHARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time to wait for the table while another process writes it.
-const TABLE_PATIENCE: Duration = Duration::from_secs(60);
+const TABLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn table_mark(folder: &Path) -> Option<TableMark> {
     let about = fs::metadata(folder.join(TABLE)).ok()?;
     Some((about.ino(), about.len(), about.modified().ok()?))
 }
 
-/// Removes files that killed processes left half written. The caller has the folder alone: another process may be writing one.
+/// Removes files that killed processes left half written. The caller has exclusive access: another process may be writing one.
 fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
     for folder in PARTS.iter().map(|part| folder.join(part)).chain([folder.to_owned()]) {
         if !folder.exists() {
@@ -532,7 +533,7 @@ fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
 const VECTOR_CHECKSUMS: &str = "vector_checksums";
 
 /// Between two tries to lock.
-const LOOK: Duration = Duration::from_millis(20);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Locks a file of a store; where other processes hold it, tries again for so long.
 fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, StoreError> {
@@ -546,7 +547,7 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
             Access::Whole | Access::Point => file.try_lock_shared(),
         };
         match locked {
-            Err(TryLockError::WouldBlock) if begin.elapsed() < patience => std::thread::sleep(LOOK),
+            Err(TryLockError::WouldBlock) if begin.elapsed() < patience => std::thread::sleep(LOCK_POLL_INTERVAL),
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { folder: path.parent().unwrap_or(path).to_owned() }),
             // Some network file systems have no locks. Files still appear whole; only the message to a second process is lost.
             Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(StoreError::at(path, error)),
@@ -555,7 +556,7 @@ fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, 
     }
 }
 
-/// Is this a folder of results?
+/// True for a folder of results.
 pub(crate) fn is_store(folder: &Path) -> bool {
     folder.join(MARKER).is_file()
 }
@@ -589,7 +590,7 @@ pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
     Ok(files)
 }
 
-/// Begins the names of files by which a client's workers know its folder; one that was killed leaves its own.
+/// The prefix of the files that identify a client's folder to its workers; a killed client leaves its file.
 const TOKEN: &str = ".shared-";
 
 fn is_temporary(name: &str) -> bool {
@@ -639,9 +640,9 @@ mod tests {
     fn a_kept_run_is_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder.path().join("new/deep"));
-        assert_eq!(store.find(KEY).unwrap(), Found::Nothing);
+        assert_eq!(store.find(KEY).unwrap(), StoredRun::Nothing);
         keep(&store);
-        let Found::Run(found) = store.find(KEY).unwrap() else { panic!("found") };
+        let StoredRun::Run(found) = store.find(KEY).unwrap() else { panic!("found") };
         assert_eq!(found.under(&example::head()), row().under(&example::head()));
         assert_eq!(names(&store.folder().join("runs")).len(), 1 + 5);
     }
@@ -660,23 +661,23 @@ mod tests {
             // The last byte is a line break: without it the row is still whole.
             fs::write(&path, &bytes[..((bytes.len() - 1) as f64 * cut) as usize]).unwrap();
             let found = store.find(KEY).unwrap();
-            let Found::SetAside(message) = found else { panic!("{found:?}") };
+            let StoredRun::SetAside(message) = found else { panic!("{found:?}") };
             prop_assert!(message.contains("00ff.json: the file is damaged"));
             prop_assert!(store.folder().join("runs/00ff.json.damaged").exists());
-            prop_assert_eq!(store.find(KEY).unwrap(), Found::Nothing);
+            prop_assert_eq!(store.find(KEY).unwrap(), StoredRun::Nothing);
         }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// One bit of a stored file is changed, by a disk or on the way: the run is computed again, or what was read is what was kept (a
-        /// bit of the white space).
+        /// One bit of a stored file is changed, by a disk or on the way: the run is computed again, or the data read equals the data kept
+        /// (a bit of the white space).
         #[test]
         fn a_flipped_bit_never_changes_an_answer(place in 0.0..1.0_f64, bit in 0u32..8, file in 0usize..6) {
             let folder = tempfile::tempdir().unwrap();
             let store = store(folder.path());
             keep(&store);
-            let Found::Run(kept) = store.find(KEY).unwrap() else { panic!("found") };
+            let StoredRun::Run(kept) = store.find(KEY).unwrap() else { panic!("found") };
             let runs = store.folder().join("runs");
             let path = runs.join(&names(&runs)[file]);
             let mut bytes = fs::read(&path).unwrap();
@@ -684,8 +685,8 @@ mod tests {
             bytes[place] ^= 1 << bit;
             fs::write(&path, &bytes).unwrap();
             match store.find(KEY).unwrap() {
-                Found::Run(found) => prop_assert!(path == store.row_path(KEY) && found == kept, "bit {bit} of byte {place} of {path:?}"),
-                found => prop_assert!(matches!(found, Found::SetAside(_)), "{found:?}"),
+                StoredRun::Run(found) => prop_assert!(path == store.row_path(KEY) && found == kept, "bit {bit} of byte {place} of {path:?}"),
+                found => prop_assert!(matches!(found, StoredRun::SetAside(_)), "{found:?}"),
             }
         }
     }
@@ -705,7 +706,7 @@ mod tests {
             keep(&store);
             fs::write(store.folder().join("runs").join(name), content).unwrap();
             let found = store.find(KEY).unwrap();
-            assert!(matches!(&found, Found::SetAside(message) if message.contains(expected)), "{expected}: {found:?}");
+            assert!(matches!(&found, StoredRun::SetAside(message) if message.contains(expected)), "{expected}: {found:?}");
         }
     }
 
@@ -849,7 +850,7 @@ mod tests {
         assert_eq!(names(&store.folder().join("runs")), before);
     }
 
-    /// What a run of less than a second leaves may be empty after the machine has stopped; one that took long is on the disk.
+    /// The file of a run of less than a second may be empty after a crash of the machine; that of a long run is on the disk.
     #[test]
     fn what_was_not_flushed_is_noticed_and_what_took_long_is_flushed() {
         let folder = tempfile::tempdir().unwrap();
@@ -857,7 +858,7 @@ mod tests {
         for path in [store.row_path(KEY), store.vector_path(KEY, "accepted_throughput")] {
             keep(&store);
             fs::write(path, b"").unwrap();
-            assert!(matches!(store.find(KEY).unwrap(), Found::SetAside(_)));
+            assert!(matches!(store.find(KEY).unwrap(), StoredRun::SetAside(_)));
         }
         let mut row = row();
         for (seconds, flush) in [(0.02, Flush::Later), (0.999, Flush::Later), (1.0, Flush::Now), (7200.0, Flush::Now)] {

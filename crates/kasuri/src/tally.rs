@@ -16,7 +16,7 @@ impl Tally {
         (self.finished.load(Ordering::Relaxed), self.planned.load(Ordering::Relaxed))
     }
 
-    /// So many runs there are.
+    /// Sets the number of runs.
     pub(crate) fn plan(&self, runs: usize) {
         self.planned.store(runs, Ordering::Relaxed);
     }

@@ -14,26 +14,26 @@ use kasuri_workload::timeline::{COMPUTE, QUEUE, RECEIVE, SEND, Span};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many channels have counters.
-const CHANNELS: usize = 8;
+/// The number of channels with counters.
+const MAX_COUNTERS: usize = 8;
 
-/// The part of a terminal that does nothing, between what it does, until its last message has come.
+/// The state of an idle terminal, until its last message has come.
 const WAIT: &str = "wait";
 
-/// What happened in a run, and when.
+/// The events of a run.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// What the parts of nodes or terminals did.
+    /// The activities of the parts of nodes or terminals.
     pub spans: Vec<Span>,
     /// The channels that were busy longest, the busiest first.
-    pub channels: Vec<Busy>,
-    /// What each node is called.
+    pub channels: Vec<BusyChannel>,
+    /// The name of each node.
     names: BTreeMap<u32, String>,
 }
 
-/// A channel and the messages whose paths cross it.
+/// A channel and the messages with paths across it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Busy {
+pub struct BusyChannel {
     /// Its ends.
     pub name: String,
     /// The flits that it carried.
@@ -170,8 +170,8 @@ impl Threads {
     }
 }
 
-/// When terminals did nothing but wait: neither computed nor sent, until the last of what they did or received ends. What interfaces of a
-/// machine do is told by their own parts.
+/// The idle times of terminals: neither computing nor sending, until their last activity or message ends. The interfaces of a machine have
+/// their own activities.
 fn waits(spans: &[Span]) -> Vec<Span> {
     let mut busy: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     let mut ends: BTreeMap<u32, f64> = BTreeMap::new();
@@ -197,13 +197,13 @@ fn waits(spans: &[Span]) -> Vec<Span> {
     waits
 }
 
-/// The channels between routers that were busy longest, equal ones by number. None where paths are chosen on the way, so that nobody knows
-/// which messages crossed them.
-fn busiest(network: &Network, routing: &dyn Routing, spans: &[Span], channel_flits: &[u64]) -> Vec<Busy> {
+/// The channels between routers that were busy longest, equal ones by number. None where paths are chosen on the way: the messages on a
+/// channel are then unknown.
+fn busiest(network: &Network, routing: &dyn Routing, spans: &[Span], channel_flits: &[u64]) -> Vec<BusyChannel> {
     let busy = |channel: ChannelId| channel_flits.get(channel.index()).map_or(0, |flits| flits * u64::from(network.link(channel).period));
     let mut channels: Vec<ChannelId> = network.router_channels().filter(|&channel| busy(channel) > 0).collect();
     channels.sort_by_key(|&channel| (std::cmp::Reverse(busy(channel)), channel));
-    channels.truncate(CHANNELS);
+    channels.truncate(MAX_COUNTERS);
     // When messages begin to leave, and when they have arrived: one more, one fewer.
     let mut changes: BTreeMap<ChannelId, Vec<(f64, i64)>> = channels.iter().map(|&channel| (channel, Vec::new())).collect();
     let sends: BTreeMap<u64, &Span> = spans.iter().filter(|span| span.part == SEND).map(|span| (span.parcel, span)).collect();
@@ -221,7 +221,7 @@ fn busiest(network: &Network, routing: &dyn Routing, spans: &[Span], channel_fli
     }
     let of_channel = |channel: ChannelId| {
         let messages = changes.get(&channel).map(|changes| counts(changes.clone())).unwrap_or_default();
-        Busy { name: network.channel_name(channel), flits: channel_flits[channel.index()], messages }
+        BusyChannel { name: network.channel_name(channel), flits: channel_flits[channel.index()], messages }
     };
     channels.into_iter().map(of_channel).collect()
 }

@@ -1,4 +1,4 @@
-//! What each user of a run had, as the column `users` of its row.
+//! The column `users` of a row: the results of each user.
 
 use crate::results::{Numbers, Vector};
 use kasuri_model::engine::{Outcome, TranslationCounts, UserOutcome};
@@ -8,7 +8,7 @@ use kasuri_workload::translation::embedding::Embedding;
 use kasuri_workload::translation::users::{User, Users};
 use serde_json::{Map, Value, json};
 
-/// One object for each user, in the order of the file. What an engine does not know is `null`.
+/// One object for each user, in the order of the file. Values unknown to the engine are `null`.
 pub(crate) fn column(users: &Users, scenario: &Scenario, outcome: &Outcome) -> Value {
     let of_user = |(number, user): (usize, &User)| {
         let mut row = Map::new();
@@ -24,7 +24,7 @@ pub(crate) fn column(users: &Users, scenario: &Scenario, outcome: &Outcome) -> V
     users.users.iter().enumerate().map(of_user).collect()
 }
 
-/// What a user's terminals that send offer together, over all its terminals; `None` for a batch or a workload.
+/// The offered load of a user, over all its terminals; `None` for a batch or a workload.
 fn offered(user: &User, scenario: &Scenario) -> Option<f64> {
     let of_class = |class: usize| {
         let class = scenario.classes.get(class)?;

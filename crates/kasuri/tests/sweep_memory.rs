@@ -1,5 +1,5 @@
-//! What a large sweep takes in memory before its first run. Alone in its process and one test at a time, because it looks at what the
-//! process has allocated.
+//! The memory of a large sweep before its first run. The only test in its process, one case at a time, because it measures the allocations
+//! of the process.
 
 use kasuri::estimate::Costs;
 use kasuri::listing::Listing;
@@ -14,13 +14,13 @@ use std::sync::{Mutex, PoisonError};
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all work is the system's.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(now, Ordering::Relaxed);
+        PEAK.fetch_max(now, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 
@@ -35,15 +35,15 @@ static ALLOCATOR: Counting = Counting;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The bytes that `make` has allocated at its worst moment, beyond what was there before.
+/// The peak of the bytes that `make` allocates beyond those allocated before.
 fn most_bytes<T>(make: impl FnOnce() -> T) -> usize {
     let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
     drop(make());
-    MOST.load(Ordering::Relaxed) - before
+    PEAK.load(Ordering::Relaxed) - before
 }
 
-/// Bytes of each further point, between a sweep of so many seeds and one of twice as many.
+/// Bytes of each further point, between a sweep of `seeds` seeds and one of twice that number.
 fn bytes_of_point(seeds: usize, sweep: &str, make: impl Fn(&Document)) -> usize {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let most = |seeds: usize| {
@@ -75,25 +75,25 @@ const FILE: &str = r#"
 /// twice; a million points are to be checked in 400 MB.
 #[test]
 fn a_point_of_a_sweep_takes_a_few_hundred_bytes() {
-    const MOST_BYTES: usize = 200;
-    // Above 4000 points several threads check, and each has what it needs for itself: both sizes lie on the same side.
+    const MAX_POINT_BYTES: usize = 200;
+    // Above 4000 points several threads check, each with private data: both sizes lie on the same side.
     let swept = "\"router.virtual_channels\" = [1, 2, 3, 4, 5]\n\"router.buffer_flits\" = [4, 8, 12, 16]\n";
     let plan = bytes_of_point(210, swept, |document| drop(Plan::prepare(document, &NoFiles).unwrap()));
-    assert!((size_of::<usize>()..MOST_BYTES).contains(&plan), "{plan} bytes of a point in a plan");
+    assert!((size_of::<usize>()..MAX_POINT_BYTES).contains(&plan), "{plan} bytes of a point in a plan");
     let listing = |document: &Document| {
         let folder = tempfile::tempdir().unwrap();
         let store = kasuri::store::Store::open(folder.path(), kasuri::store::Access::Point).unwrap();
         Listing::of(document, &NoFiles, &Costs::default()).unwrap().keep(&store).unwrap();
     };
     let listing = bytes_of_point(60, swept, listing);
-    assert!((size_of::<usize>()..MOST_BYTES).contains(&listing), "{listing} bytes of a point in a list");
+    assert!((size_of::<usize>()..MAX_POINT_BYTES).contains(&listing), "{listing} bytes of a point in a list");
 }
 
-/// Every point has a network of its own: those that are checked go, and with them what their routes told.
+/// Every point has a separate network: those of checked points are freed, together with what their routes required.
 #[test]
 fn a_sweep_over_networks_does_not_keep_them() {
-    const MOST_BYTES: usize = 1000;
+    const MAX_POINT_BYTES: usize = 1000;
     let networks = "\"network.channel_latency\" = [1, 2, 3, 4, 5, 6, 7, 8]\n";
     let bytes = bytes_of_point(20, networks, |document| drop(Plan::prepare(document, &NoFiles).unwrap()));
-    assert!(bytes < MOST_BYTES, "{bytes} bytes of a point with a network of its own");
+    assert!(bytes < MAX_POINT_BYTES, "{bytes} bytes of a point with a network of its own");
 }

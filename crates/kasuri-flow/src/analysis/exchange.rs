@@ -49,7 +49,7 @@ pub(super) fn exchange(
     let (mut sums, mut is_stopped) = (Sums { is_whole: true, ..Sums::default() }, false);
     let visit = |flow: &Flow<'_>| {
         sums.add(flow, &mut latencies, &mut messages_of);
-        is_stopped = controller.wants_end();
+        is_stopped = controller.should_stop();
         if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     for_each_exchange(scenario, closed.parts[0].virtual_channels, collective.terminals, visit).map_err(refuse)?;

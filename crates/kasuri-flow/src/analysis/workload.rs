@@ -53,7 +53,7 @@ fn one_by_one(scenario: &Scenario, closed: &ClosedWorkload, controller: &mut dyn
         batch.push(*message);
         if batch.len() == BATCH {
             result = sums.add(scenario, closed, &batch);
-            is_stopped = result.is_err() || controller.wants_end();
+            is_stopped = result.is_err() || controller.should_stop();
             batch.clear();
         }
     });

@@ -56,7 +56,7 @@ impl Run<'_> {
             self.sleep(message.destination);
         } else if self.sources.has_windows() {
             let waiting = if message.is_reply { message.destination } else { source };
-            self.sources.come_back(message.class, waiting, time.max(self.transit.now() as f64) as u64 + 1);
+            self.sources.release_slot(message.class, waiting, time.max(self.transit.now() as f64) as u64 + 1);
             self.sleep(waiting);
         }
     }

@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
         while !self.is_over() {
             patience -= 1;
             if patience == 0 {
-                if controller.wants_end() {
+                if controller.should_stop() {
                     return Ok(false);
                 }
                 patience = PATIENCE;

@@ -6,7 +6,7 @@ use super::transit::{Hop, Load};
 use crate::lone::Sizes;
 use crate::paths::{Request, Walk};
 use kasuri_model::engine::EngineError;
-use kasuri_model::sources::Drawn;
+use kasuri_model::sources::SourceMessage;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::GrowingColumn;
 use kasuri_network::routing::VirtualChannels;
@@ -105,14 +105,21 @@ impl Run<'_> {
     }
 
     /// A message of the closed workload that joined its queue at a time.
-    fn of_workload(&self, message: &workload::Message, since: f64) -> Drawn {
+    fn of_workload(&self, message: &workload::Message, since: f64) -> SourceMessage {
         let several = self.scenario.workload.as_ref().filter(|_| self.parts.len() > 1);
         let class = self.classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
-        Drawn { created: since, asked: since as u64, destination: message.destination, flits: message.flits, class, is_reply: false }
+        SourceMessage {
+            created: since,
+            asked: since as u64,
+            destination: message.destination,
+            flits: message.flits,
+            class,
+            is_reply: false,
+        }
     }
 
     /// The virtual channels that a message may use.
-    fn available(&self, drawn: &Drawn) -> VirtualChannels {
+    fn available(&self, drawn: &SourceMessage) -> VirtualChannels {
         let of_class = match &self.scenario.workload {
             Some(closed) if drawn.class >= self.classes => closed.parts[usize::from(drawn.class - self.classes)].virtual_channels,
             _ => {
@@ -124,7 +131,7 @@ impl Run<'_> {
     }
 
     /// Flits of the packets into which a message is cut: open traffic creates packets.
-    fn packet_of(&self, drawn: &Drawn) -> u32 {
+    fn packet_of(&self, drawn: &SourceMessage) -> u32 {
         match &self.scenario.workload {
             Some(closed) if drawn.class >= self.classes => closed.parts[usize::from(drawn.class - self.classes)].packet_flits,
             _ => drawn.flits,
@@ -148,7 +155,7 @@ impl Run<'_> {
     }
 
     /// An idle terminal begins a message.
-    fn send(&mut self, source: TerminalId, drawn: &Drawn, token: Token) -> Result<(), EngineError> {
+    fn send(&mut self, source: TerminalId, drawn: &SourceMessage, token: Token) -> Result<(), EngineError> {
         let serial = self.sources.number(source);
         let available = self.available(drawn);
         let request = Request { source, destination: drawn.destination, serial, available };
@@ -166,7 +173,7 @@ impl Run<'_> {
     }
 
     /// Notes a message that begins, and lets its source send it.
-    fn note(&mut self, source: TerminalId, drawn: &Drawn, token: Token, (channels, path): (&[u32], u32)) {
+    fn note(&mut self, source: TerminalId, drawn: &SourceMessage, token: Token, (channels, path): (&[u32], u32)) {
         // The queue goes on waiting if its next message is measured too.
         if let Some(until) = self.counts.statistics.counting.rates_until {
             self.outstanding += u64::from(!drawn.is_reply && self.sources.has_next_before(source, drawn.class, until));

@@ -6,7 +6,7 @@
 
 use crate::graph::{Graph, min};
 use crate::sharing::LevelByCount;
-use kasuri_model::sources::Drawn;
+use kasuri_model::sources::SourceMessage;
 use kasuri_network::memory::Column;
 use kasuri_workload::workload::Token;
 
@@ -29,8 +29,8 @@ pub(crate) struct Member {
 
 impl Member {
     /// A message that has no path yet.
-    pub(crate) fn new(flow: u32, token: Token, drawn: &Drawn) -> Self {
-        let Drawn { created, destination, flits, .. } = *drawn;
+    pub(crate) fn new(flow: u32, token: Token, drawn: &SourceMessage) -> Self {
+        let SourceMessage { created, destination, flits, .. } = *drawn;
         Self { token, created, flow, destination: destination.0, flits, path: 0, is_remembered: false, head_latency: 0.0, hops: 0 }
     }
 }

@@ -27,7 +27,7 @@ impl Flows {
         Self { cohort, graph, sharing, live: 0 }
     }
 
-    fn begin(&mut self, flow: u32, drawn: &Drawn, others: &[u32], now: f64) {
+    fn begin(&mut self, flow: u32, drawn: &SourceMessage, others: &[u32], now: f64) {
         if self.cohort.admits(self.live) {
             let mut member = Member::new(flow, 0, drawn);
             self.cohort.enter(&mut member, others);
@@ -119,7 +119,7 @@ fn compare(name: &str, seed: u64) -> (u32, u32) {
             let destination = TerminalId(stream.below(TERMINALS));
             let path = random_path(&mut stream, between, destination.0);
             flits[flow as usize] = 1 + stream.below(most);
-            let drawn = Drawn { created: 0.0, asked: 0, destination, flits: flits[flow as usize], class: 0, is_reply: false };
+            let drawn = SourceMessage { created: 0.0, asked: 0, destination, flits: flits[flow as usize], class: 0, is_reply: false };
             both.iter_mut().for_each(|flows| flows.begin(flow, &drawn, &path, now));
         }
         counted += u32::from(both.each_mut().map(|flows| flows.share(now))[0]);

@@ -58,7 +58,7 @@ impl Fluid<'_> {
             self.proceed()?;
             self.share()?;
         }
-        while !self.is_over() && !controller.wants_end() {
+        while !self.is_over() && !controller.should_stop() {
             let ending = self.rates.cohort.first_end().or_else(|| self.rates.graph.next_end()).unwrap_or(f64::INFINITY);
             let waking = self.open.wakes.least().unwrap_or(f64::INFINITY);
             let due = self.workload.agenda.as_ref().map_or(f64::INFINITY, Agenda::next_due);
@@ -213,7 +213,7 @@ impl Fluid<'_> {
             self.sleep(destination);
         } else if self.open.sources.has_windows() {
             let waiting = if message.is_reply { destination } else { source };
-            self.open.sources.come_back(message.class, waiting, arrival.floor() as u64 + 1);
+            self.open.sources.release_slot(message.class, waiting, arrival.floor() as u64 + 1);
             self.sleep(waiting);
         }
     }

@@ -6,7 +6,7 @@ use crate::lone::Sizes;
 use crate::path_prefetch::{self, Prepared};
 use crate::paths::{Request, Walk};
 use kasuri_model::engine::EngineError;
-use kasuri_model::sources::Drawn;
+use kasuri_model::sources::SourceMessage;
 use kasuri_network::id::{ChannelId, TerminalId};
 use kasuri_network::memory::fetch_ahead;
 use kasuri_network::routing::VirtualChannels;
@@ -33,7 +33,7 @@ impl Fluid<'_> {
     }
 
     /// Begins a message that has no path yet.
-    pub(super) fn send(&mut self, source: TerminalId, drawn: &Drawn) -> Result<(), EngineError> {
+    pub(super) fn send(&mut self, source: TerminalId, drawn: &SourceMessage) -> Result<(), EngineError> {
         let joins = self.joins();
         if let Some((first, others)) = self.routes.paths.remembered(&self.scenario.network, source, drawn.destination) {
             let (hops, head_latency) = (others.len(), self.head_latency(source, others, drawn));
@@ -56,7 +56,7 @@ impl Fluid<'_> {
     }
 
     /// The path of a message: injection, between routers, ejection.
-    pub(super) fn find_path(&mut self, source: TerminalId, drawn: &Drawn) -> Result<Vec<u32>, EngineError> {
+    pub(super) fn find_path(&mut self, source: TerminalId, drawn: &SourceMessage) -> Result<Vec<u32>, EngineError> {
         let mut walk = self.walk(source, drawn);
         let (graph, together) = (&self.rates.graph, &self.rates.cohort);
         let occupancy = |channel| graph.occupancy(channel) + together.flows_on(channel);
@@ -68,7 +68,7 @@ impl Fluid<'_> {
     }
 
     /// Begins a message that has its path: injection, between routers, ejection.
-    fn begin(&mut self, source: TerminalId, drawn: &Drawn, mut channels: Vec<u32>) {
+    fn begin(&mut self, source: TerminalId, drawn: &SourceMessage, mut channels: Vec<u32>) {
         let head_latency = self.predicted_latency(source, &channels, drawn);
         let hops = channels.len() - 1;
         self.add_memories(source, drawn.destination, &mut channels);
@@ -105,7 +105,7 @@ impl Fluid<'_> {
 
     /// Flits of the packets of a message; open traffic sends packet by packet.
     #[inline(always)]
-    fn packet_of(&self, drawn: &Drawn) -> u32 {
+    fn packet_of(&self, drawn: &SourceMessage) -> u32 {
         match &self.scenario.workload {
             Some(closed) if drawn.class >= self.open.classes => closed.parts[usize::from(drawn.class - self.open.classes)].packet_flits,
             _ => drawn.flits,
@@ -113,7 +113,7 @@ impl Fluid<'_> {
     }
 
     /// The same where routers may predict.
-    pub(super) fn predicted_latency(&mut self, source: TerminalId, channels: &[u32], drawn: &Drawn) -> f32 {
+    pub(super) fn predicted_latency(&mut self, source: TerminalId, channels: &[u32], drawn: &SourceMessage) -> f32 {
         let alone = self.head_latency(source, &channels[1..], drawn);
         let is_measured = self.counts.statistics.counting.covers(drawn.asked);
         let Some(predictions) = &mut self.routes.predictions else { return alone };
@@ -122,7 +122,7 @@ impl Fluid<'_> {
     }
 
     /// Notes a message that has begun.
-    fn note(&mut self, source: TerminalId, drawn: &Drawn, hops: usize, head_latency: f32) {
+    fn note(&mut self, source: TerminalId, drawn: &SourceMessage, hops: usize, head_latency: f32) {
         // The queue goes on waiting if its next message is measured too.
         if let Some(until) = self.counts.statistics.counting.rates_until {
             self.sending.outstanding += u64::from(!drawn.is_reply && self.open.sources.has_next_before(source, drawn.class, until));
@@ -173,7 +173,7 @@ impl Fluid<'_> {
         self.routes.paths.find(self.scenario, walks, &|channel| graph.occupancy(channel))
     }
 
-    fn draw(&mut self, source: TerminalId) -> Option<Drawn> {
+    fn draw(&mut self, source: TerminalId) -> Option<SourceMessage> {
         if let Some((message, since)) = self.workload.agenda.as_mut().and_then(|agenda| agenda.draw(source)) {
             return Some(self.take(&message, since));
         }
@@ -195,28 +195,28 @@ impl Fluid<'_> {
     }
 
     /// Takes a message of a closed workload that joined its queue at a time.
-    pub(super) fn take(&mut self, message: &workload::Message, since: f64) -> Drawn {
+    pub(super) fn take(&mut self, message: &workload::Message, since: f64) -> SourceMessage {
         self.workload.tokens[message.source.index()] = message.token;
         self.join(message, since)
     }
 
     #[inline(always)]
-    pub(super) fn join(&self, message: &workload::Message, since: f64) -> Drawn {
+    pub(super) fn join(&self, message: &workload::Message, since: f64) -> SourceMessage {
         let several = self.scenario.workload.as_ref().filter(|_| self.workload.parts.len() > 1);
         let class = self.open.classes + several.map_or(0, |closed| closed.part_of(message.token)) as u8;
         let asked = since as u64;
-        Drawn { created: since, asked, destination: message.destination, flits: message.flits, class, is_reply: false }
+        SourceMessage { created: since, asked, destination: message.destination, flits: message.flits, class, is_reply: false }
     }
 
     /// The beginning of the path of a terminal's next message.
-    fn walk(&mut self, source: TerminalId, drawn: &Drawn) -> Walk {
+    fn walk(&mut self, source: TerminalId, drawn: &SourceMessage) -> Walk {
         let serial = self.open.sources.number(source);
         let request = Request { source, destination: drawn.destination, serial, available: self.available(drawn) };
         Walk::new(request, self.routes.prefetch.memory())
     }
 
     /// Adds the next messages of the terminals whose present messages end next; in the beginning, of the terminals that follow.
-    fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<Drawn>) {
+    fn add_followers(&mut self, source: TerminalId, walks: &mut Vec<Walk>, drawns: &mut Vec<SourceMessage>) {
         let mut soon = std::mem::take(&mut self.routes.prefetch.soon);
         if self.rounds == 0 {
             soon.extend(source.0 + 1..(source.0 + path_prefetch::MOST as u32).min(self.sending.messages.len() as u32));
@@ -261,7 +261,7 @@ impl Fluid<'_> {
     }
 
     /// The virtual channels that a message may use: some routings tell classes of them apart.
-    fn available(&self, drawn: &Drawn) -> VirtualChannels {
+    fn available(&self, drawn: &SourceMessage) -> VirtualChannels {
         if let Some(closed) = &self.scenario.workload
             && drawn.class >= self.open.classes
         {

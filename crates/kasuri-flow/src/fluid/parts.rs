@@ -56,8 +56,8 @@ impl Controller for ToTheEnd<'_> {
         Command::End(if interval.completed { Status::Completed } else { Status::MaxCycles })
     }
 
-    fn wants_end(&self) -> bool {
-        if self.outer.is_some_and(Controller::wants_end) {
+    fn should_stop(&self) -> bool {
+        if self.outer.is_some_and(Controller::should_stop) {
             self.claims.end();
         }
         self.claims.is_over()
@@ -190,7 +190,7 @@ impl<'s> Work<'_, 's> {
             };
             let helpers: Vec<_> = (1..count).filter_map(spawn).collect();
             let mut done = self.simulate(Some(controller));
-            while !(ToTheEnd { claims: &self.claims, outer: Some(controller) }).wants_end()
+            while !(ToTheEnd { claims: &self.claims, outer: Some(controller) }).should_stop()
                 && helpers.iter().any(|helper| !helper.is_finished())
             {
                 thread::park_timeout(POLL_PERIOD);

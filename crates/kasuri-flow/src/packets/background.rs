@@ -4,7 +4,7 @@ use super::flights::{Flight, Load};
 use super::{Event, Packets};
 use kasuri_model::engine::EngineError;
 use kasuri_model::scenario::Scenario;
-use kasuri_model::sources::{Drawn, Sources};
+use kasuri_model::sources::{SourceMessage, Sources};
 use kasuri_network::id::TerminalId;
 
 /// The open traffic of a scenario; none where it has no classes.
@@ -55,7 +55,7 @@ impl Packets<'_> {
         Ok(self.channels[terminal.index()].queue.pop_front())
     }
 
-    fn begin_open(&mut self, source: TerminalId, drawn: Drawn) -> Result<u32, EngineError> {
+    fn begin_open(&mut self, source: TerminalId, drawn: SourceMessage) -> Result<u32, EngineError> {
         let class = &self.scenario.classes[usize::from(drawn.class)];
         let of_answer = class.reply.as_ref().filter(|_| drawn.is_reply).map(|reply| reply.virtual_channels);
         let path = self.path([source, drawn.destination], of_answer.unwrap_or(class.virtual_channels))?;
@@ -80,7 +80,7 @@ impl Packets<'_> {
     }
 
     /// A packet of the open traffic has arrived: it is answered, or has its place in the window back from the next cycle on.
-    pub(super) fn open_arrived(&mut self, name: u32, source: TerminalId, drawn: &Drawn) {
+    pub(super) fn open_arrived(&mut self, name: u32, source: TerminalId, drawn: &SourceMessage) {
         self.counts.background.count(drawn.flits, true, Some(self.now - drawn.created as u64));
         self.counts.of_user(self.scenario, drawn.class.into(), &self.flights[name], self.now);
         self.flights.end(name);
@@ -90,7 +90,7 @@ impl Packets<'_> {
         if is_answered {
             sources.reply(self.scenario, waiting, source, drawn.class, now, drawn.asked);
         } else if sources.has_windows() {
-            sources.come_back(drawn.class, waiting, now + 1);
+            sources.release_slot(drawn.class, waiting, now + 1);
         }
         self.await_next(waiting);
     }

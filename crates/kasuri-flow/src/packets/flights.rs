@@ -1,6 +1,6 @@
 //! Packets under way.
 
-use kasuri_model::sources::Drawn;
+use kasuri_model::sources::SourceMessage;
 use kasuri_network::id::TerminalId;
 use kasuri_workload::endpoint::running::MachinePacket;
 use std::ops::{Index, IndexMut};
@@ -11,7 +11,7 @@ pub(super) enum Load {
     /// One of the machine's.
     Parcel(MachinePacket),
     /// One of the open traffic beside it.
-    Open { source: TerminalId, drawn: Drawn },
+    Open { source: TerminalId, drawn: SourceMessage },
 }
 
 /// A packet under way.

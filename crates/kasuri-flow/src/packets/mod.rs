@@ -130,7 +130,7 @@ impl<'a> Packets<'a> {
         let mut begin = 0u64;
         loop {
             let end = begin.saturating_add(controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
-            while let Some(time) = self.next_time().filter(|&time| time < end && !self.is_over() && !controller.wants_end()) {
+            while let Some(time) = self.next_time().filter(|&time| time < end && !self.is_over() && !controller.should_stop()) {
                 self.now = time;
                 self.happen()?;
             }

@@ -90,7 +90,7 @@ impl Run<'_> {
             if let Some(event) = self.calendar.next_before(limit) {
                 self.handle(event)?;
                 self.events += 1;
-                if self.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && controller.wants_end() {
+                if self.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && controller.should_stop() {
                     return Ok(Halt::AtEnd);
                 }
                 continue;
@@ -390,7 +390,7 @@ impl Run<'_> {
             self.waits_no_more(packet);
             if self.terminals.sources.has_windows() {
                 let waiting = if packet.is_reply { destination } else { source };
-                self.terminals.sources.come_back(packet.class, waiting, now + 1);
+                self.terminals.sources.release_slot(packet.class, waiting, now + 1);
                 self.await_next(waiting.0);
             }
         }

@@ -54,7 +54,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "packets that a failure takes along for good where somebody waits for them",
         key: "faults.resend_after",
-        asks: Scenario::loses_what_is_waited_for,
+        asks: Scenario::drops_required_packets,
         reason: "a message, a batch, an answer or a window would never be complete",
         instead: "give the cycles after which a lost packet is sent again, for example resend_after = 1000",
     },

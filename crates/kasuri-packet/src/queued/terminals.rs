@@ -54,7 +54,7 @@ impl Run<'_> {
         self.next_of_message(terminal)
     }
 
-    fn begin_open(&mut self, terminal: u32, drawn: &Drawn) -> u32 {
+    fn begin_open(&mut self, terminal: u32, drawn: &SourceMessage) -> u32 {
         if let Some(until) = self.counts.counting.rates_until {
             // The queue goes on waiting if its next packet is measured too.
             let next = !drawn.is_reply && self.terminals.sources.has_next_before(TerminalId(terminal), drawn.class, until);

@@ -16,7 +16,8 @@ pub(super) struct Algorithm {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Proves that MSCCL runs it, and that every block of the result holds what it should, exactly once, however the threadblocks are interleaved
+    /// Proves that MSCCL can run it, and that every block of the result is complete, each contribution exactly once, in any interleaving of
+    /// the threadblocks
     Check {
         /// The algorithm
         file: PathBuf,

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct Astra {
-    /// The trace: what stands before `.0.et`, `.1.et`, … in the names of its files, one for each NPU; gzipped files are read, too. Or a
-    /// file with a table of layers, as ASTRA-sim 1.0 and SimAI take them
+    /// The trace: the common prefix of its files `PREFIX.0.et`, `PREFIX.1.et`, …, one for each NPU, gzipped or not. Or a file with a table
+    /// of layers, as ASTRA-sim 1.0 and SimAI read them
     #[arg(long, value_name = "PREFIX|FILE")]
     workload: String,
     /// ASTRA-sim's system file (.json): how collectives become messages
@@ -106,7 +106,7 @@ impl Astra {
         self.print(&finished.map_err(|problem| self.wrong(&problem))?, out)
     }
 
-    /// What is wrong with the traces.
+    /// An error in the traces.
     fn wrong(&self, problem: &str) -> Failure {
         Failure::Input(format!("{}: {problem}", self.workload))
     }
@@ -200,7 +200,7 @@ impl Astra {
         [PathBuf::from(path), folder.join(path), folder.join("..").join(path)].into_iter().find(|path| exists(path))
     }
 
-    /// The collectives that are traces of their own.
+    /// The collectives given as traces.
     fn algorithms(&self, system: &System, npus: u32) -> Result<BTreeMap<String, Vec<Trace>>, Failure> {
         let mut found = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {

@@ -1,4 +1,4 @@
-//! `kasuri check`: is the experiment right, how large is it, can it deadlock?
+//! `kasuri check`: validates an experiment, estimates its size, and checks it for deadlocks.
 
 use super::running::{Threads, threads};
 use super::{Exit, Failure};
@@ -6,7 +6,7 @@ use crate::estimate::{Costs, Total, Work, duration as seconds};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::listing::Listing;
 use crate::measure::controller;
-use crate::plan::{CLOSED, Plan, Preparer, WaitGraph, Wrong, holds_buffers, located, seconds_of_runs, since};
+use crate::plan::{CLOSED_ESCAPE_PATH_HINT, ErrorList, Plan, Preparer, WaitGraph, holds_buffers, located, seconds_of_runs, since};
 use clap::Args;
 use kasuri_config::{ConfigErrors, Document, Point, Study};
 use kasuri_model::engine::{Engine, EngineError, Method};
@@ -29,7 +29,7 @@ pub(super) struct Check {
     /// Only list the runs: the key of each (for `kasuri run --point`) and the values of the sweep
     #[arg(long)]
     points: bool,
-    /// Only list what the runs will cost: key, seconds of processor time, MiB of memory and the values of the sweep
+    /// List only the costs of the runs: key, seconds of processor time, MiB of memory and the values of the sweep
     #[arg(long, conflicts_with = "points")]
     costs: bool,
     /// Runs at the same time, for the time that all will take [default: one for each core]
@@ -52,9 +52,9 @@ impl Check {
         }
         let sweep = document.sweep()?;
         let mut preparer = Preparer::new(*KNOWN, &document, &files);
-        let (mut seen, mut extents) = (Seen::default(), Extents::default());
+        let (mut seen, mut extents) = (PrintedOnce::default(), Extents::default());
         let mut works = Vec::with_capacity(sweep.count());
-        let (mut verdict, mut wrong) = (Verdict::Fine, Wrong::default());
+        let (mut verdict, mut wrong) = (Verdict::Fine, ErrorList::default());
         let costs = Costs::of_this_machine();
         for number in 0..sweep.count() {
             let point = sweep.point(number)?;
@@ -91,7 +91,7 @@ impl Check {
     }
 }
 
-/// What is to be said of an experiment as a whole, the worst last.
+/// The verdict on an experiment as a whole, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Fine,
@@ -100,7 +100,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// What a look at waiting packets comes to, where deadlocks are allowed or not.
+    /// The verdict of a deadlock report, where deadlocks are allowed or not.
     fn of(report: &deadlock::Report, allowed: bool) -> Self {
         match report.unroutable {
             Some(_) => Self::CannotDeliver,
@@ -118,32 +118,32 @@ impl Verdict {
     }
 }
 
-/// What has been described: equal things are described once.
+/// Descriptions already printed: each distinct one is printed once.
 #[derive(Default)]
-struct Seen {
+struct PrintedOnce {
     /// Also gives whether messages hold buffers while they wait.
     graphs: Vec<(WaitGraph, bool)>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
 }
 
-/// Stands for a text: a sweep may have a million of them.
+/// A hash in place of a text: a sweep may have a million texts.
 type Digest = [u8; 32];
 
 fn digest(text: &str) -> Digest {
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 
-impl Seen {
+impl PrintedOnce {
     /// The description of a workload, unless it has been given.
     fn workload(&mut self, text: String) -> Option<String> {
         self.workloads.insert(digest(&text)).then_some(text)
     }
 
-    /// Is it new what packets may wait for in this study?
+    /// True if the waiting of packets in this study has not been described yet.
     fn routing(&mut self, study: &Study, holds_buffers: bool) -> bool {
         let graph = WaitGraph::of(&study.scenario);
-        // Those of networks that are gone will not be asked for again.
+        // The networks that are gone cannot occur again.
         self.graphs.retain(|(known, _)| known.is_alive());
         let is_new = !self.graphs.iter().any(|(known, held)| *held == holds_buffers && known.is_same(&graph));
         if is_new {
@@ -152,7 +152,7 @@ impl Seen {
         is_new
     }
 
-    /// Is this traffic new to the formulas? How much of it there is changes nothing in whether they hold.
+    /// True if the formulas have not seen this traffic. Its load does not change whether they hold.
     fn traffic(&mut self, point: &Point) -> bool {
         let mut table = point.table.clone();
         ["title", "measure"].into_iter().for_each(|section| {
@@ -187,7 +187,7 @@ fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-/// One line for each run: its key, what it will cost, and what distinguishes it, separated by tabs.
+/// One line for each run, separated by tabs: its key, its costs, and the values that distinguish it.
 fn list_costs(listing: &Listing<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
     let costs = Costs::of_this_machine();
     for run in listing.runs() {
@@ -198,7 +198,7 @@ fn list_costs(listing: &Listing<'_>, out: &mut dyn Write) -> Result<Exit, Failur
     Ok(Exit::DONE)
 }
 
-/// What the runs will cost, which take so many seconds together, and what that is known from.
+/// The costs of the runs, their elapsed time `together`, and the basis of the estimate.
 fn describe_costs(total: &Total, together: f64) -> String {
     let basis = match total.known_runs {
         0 => "a guess: this machine has finished no run of this kind".to_owned(),
@@ -212,10 +212,10 @@ fn describe_costs(total: &Total, together: f64) -> String {
     format!("cost: about {} of processor time{each}{here}; at most {:.0} MiB of memory ({basis})", seconds(total.seconds), total.memory_mib)
 }
 
-/// Messages whose flits are added up one by one, at most: a second or two of work.
-const MOST_MESSAGES_COUNTED: u64 = 1 << 28;
+/// The largest number of messages to sum up one by one: a second or two of work.
+const MAX_COUNTED_MESSAGES: u64 = 1 << 28;
 
-/// What a closed workload comes to.
+/// The size of a closed workload.
 fn describe_workload(closed: &ClosedWorkload) -> String {
     let (messages, longest) = (closed.workload.messages(), closed.workload.longest_message());
     let messages_of = format!("workload: {messages} messages of at most {longest} flits");
@@ -223,7 +223,7 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
         let packets = u64::from(longest.div_ceil(closed.parts[0].packet_flits));
         return format!("{messages_of}, in all {} flits in {} packets", messages * u64::from(longest), messages * packets);
     }
-    if messages > MOST_MESSAGES_COUNTED {
+    if messages > MAX_COUNTED_MESSAGES {
         return messages_of;
     }
     let (mut flits, mut packets) = (0, 0);
@@ -278,7 +278,7 @@ fn describe(study: &Study, holds_buffers: bool, out: &mut dyn Write) -> Result<V
 /// buffers.
 fn describe_graph(scenario: &Scenario, [allowed, are_flows]: [bool; 2], prefix: &str, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
-    let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED } else { "" };
+    let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED_ESCAPE_PATH_HINT } else { "" };
     let flows = if are_flows && !report.is_safe() { "\nflows hold no buffers and do not wait for each other" } else { "" };
     let text = format!("{prefix}{}{why}{flows}", report.describe(&scenario.network));
     writeln!(out, "  {}", text.replace('\n', "\n  "))?;

@@ -17,7 +17,7 @@ pub(super) struct Collect {
 }
 
 /// More missing runs than these are only counted.
-const NAMED: usize = 20;
+const MAX_NAMED_RUNS: usize = 20;
 
 impl Collect {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -32,9 +32,9 @@ impl Collect {
             return Ok(Exit(collected.summary.exit_status()));
         }
         let mut lines = vec![format!("{} of {planned} runs are missing in {}:", missing.len(), self.directory.display())];
-        lines.extend(missing.iter().take(NAMED).map(|run| format!("  {run}")));
-        if missing.len() > NAMED {
-            lines.push(format!("  … and {} more", missing.len() - NAMED));
+        lines.extend(missing.iter().take(MAX_NAMED_RUNS).map(|run| format!("  {run}")));
+        if missing.len() > MAX_NAMED_RUNS {
+            lines.push(format!("  … and {} more", missing.len() - MAX_NAMED_RUNS));
         }
         lines.push("the same commands again compute what is missing".to_owned());
         say(&lines);

@@ -1,9 +1,9 @@
-//! `kasuri design`: which topology for so many terminals and ports.
+//! `kasuri design`: topologies for a number of terminals and of ports per router.
 
 use super::python::Python;
 use super::{Exit, Failure, output};
-use crate::design::{self, Candidate, EXAMPLE, MOST_TERMINALS, Prices, Recommended, design, largest};
-use crate::design::{EXAMPLE_LIST, PriceList, Wish, offer};
+use crate::design::{self, Candidate, EXAMPLE, MAX_SCHEDULED_TERMINALS, Prices, RecommendedSchedule, design, largest};
+use crate::design::{EXAMPLE_LIST, PriceList, TreeRequest, offer};
 use crate::input::read_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
@@ -82,7 +82,7 @@ impl Design {
         if let (Some(path), Some(terminals)) = (&self.price_list, self.terminals) {
             return self.buy(path, terminals, out);
         }
-        // Ports are required unless the example is asked for.
+        // Ports are required, except for the example of prices.
         let (Some(ports), false) = (self.ports, self.example_prices) else {
             write!(out, "{EXAMPLE}")?;
             return Ok(Exit::DONE);
@@ -122,7 +122,7 @@ impl Design {
             out,
             "\nLinks: cables between routers. Used: ports of all routers in use. Bisection: channels, both directions.\nAll-to-all: part of \
              the terminals' bandwidth. Schedule: set workload.schedule to it, and the rule in [routing]; efficiency: the bound over the time\n\
-             of its phases, counted for at most {MOST_TERMINALS} terminals. Price: routers and all cables, {}.",
+             of its phases, counted for at most {MAX_SCHEDULED_TERMINALS} terminals. Price: routers and all cables, {}.",
             prices.currency
         )?;
         if found.iter().any(|design| design.recommended.as_ref().is_some_and(|found| found.unsearched)) {
@@ -175,7 +175,7 @@ impl Design {
         let text = read_text(path, "a price list is TOML")?;
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
         let list = PriceList::parse(&text).map_err(wrong)?;
-        let wish = Wish { terminals, tapers: self.taper.clone(), rails: self.rails };
+        let wish = TreeRequest { terminals, tapers: self.taper.clone(), rails: self.rails };
         let found = offer(&wish, &list).map_err(wrong)?;
         if self.format == Format::Json {
             let answer = json!({
@@ -229,7 +229,7 @@ impl Design {
             design.diameter.to_string(),
             design.bisection.map_or("none".to_owned(), |channels| channels.to_string()),
             format!("{:.3}", design.all_to_all),
-            design.recommended.as_ref().map_or_else(String::new, Recommended::words),
+            design.recommended.as_ref().map_or_else(String::new, RecommendedSchedule::words),
             design
                 .recommended
                 .as_ref()
@@ -262,7 +262,7 @@ const HEADING: [&str; 16] = [
 ];
 
 /// The line of a tree that can be bought.
-fn bought_row(bought: &design::Bought) -> Vec<String> {
+fn bought_row(bought: &design::PricedTree) -> Vec<String> {
     let left = |part: Option<f64>| part.map_or_else(String::new, |part| format!("{part:.3}"));
     vec![
         bought.family.words().to_owned(),

@@ -227,7 +227,7 @@ fn suggestions(key: &str, keys: &[String]) -> Vec<String> {
     inner.sort_by_key(|known| (known.matches('.').count(), known.starts_with("user.")));
     found.extend(inner.first().map(|known| format!("`{known}`")));
     if found.is_empty() {
-        // A key within one that has no keys of its own is not a misspelling of it.
+        // A key below one without keys of its own is not a misspelling of it.
         let others: Vec<&str> = keys.iter().map(String::as_str).filter(|known| !key.starts_with(&format!("{known}."))).collect();
         found.extend(nearest(key, &others).map(|known| format!("`{known}`")));
     }

@@ -3,7 +3,7 @@
 use super::schedule::{Export, Exported};
 use super::{Exit, Failure, output};
 use crate::fabric::audit::{Audit, CableLoad, Routes, SlowCable, Trunk, Unreachable, UnusualSwitch, audit, audit_pairs, by_time, cables};
-use crate::fabric::job::{Alternative, Asked, Bound, Job, Order, Taken};
+use crate::fabric::job::{Alternative, Bound, Job, JobCollective, JobCost, Order};
 use crate::fabric::pairs::PairRoutes;
 use crate::input::{read_dump, read_text};
 use clap::{Args, Subcommand, ValueEnum};
@@ -47,10 +47,10 @@ struct Dumps {
     /// The rate of cables that ibnetdiscover shows as ???, for example 4xHDR
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     unknown_rate: Option<Rate>,
-    /// The rate of links of which a file says none, Gbit/s [default: the nominal one, where it is known]
+    /// The rate of links without one in the file, Gbit/s [default: the nominal one, where it is known]
     #[arg(long, value_name = "GBIT", value_parser = parse_speed)]
     link_rate: Option<Speed>,
-    /// The chips of a link between two meshes, of which a descriptor says none, for example 0:12=1:0; may stand several times
+    /// The chips of a link between two meshes, where a descriptor omits them, for example 0:12=1:0; may be repeated
     #[arg(long, value_name = "MESH:CHIP=MESH:CHIP", value_parser = Join::parse)]
     join: Vec<Join>,
 }
@@ -101,25 +101,25 @@ struct Import {
     hosts: Option<PathBuf>,
 }
 
-/// Looks at cables and forwarding tables: unequal trunks, pairs without a route, detours, credit loops, loaded cables
+/// Audits cables and forwarding tables: unequal trunks, pairs without a route, detours, credit loops, loaded cables
 ///
-/// The exit status is 1 if routes do not arrive: tables without an entry, ports without a cable, packets that go round.
+/// The exit status is 1 if a route does not arrive: a table without an entry, a port without a cable, or a loop
 #[derive(Debug, Args)]
 struct AuditCommand {
     #[command(flatten)]
     dumps: Dumps,
-    /// Look at the routes of these pairs of terminals alone: a line each, SOURCE DESTINATION; each takes the destination's first address
+    /// Audit only the routes of these pairs of terminals: a line each, SOURCE DESTINATION; each takes the destination's first address
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// How many of the most loaded cables are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     top: usize,
-    /// How to print what was found
+    /// Form of the findings
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Counts, step by step, what a collective of a job puts on the cables, and says what would be faster
+/// Counts the load of a job's collective on the cables, step by step, and suggests faster alternatives
 #[derive(Debug, Args)]
 struct JobCommand {
     #[command(flatten)]
@@ -127,16 +127,16 @@ struct JobCommand {
     /// The hosts of the ranks in their order: a name or a Slurm list (n[01-18]) on a line. A host is a rank for each of its adapters
     #[arg(long, value_name = "FILE")]
     hosts: PathBuf,
-    /// Of hosts with several adapters take those whose name holds this, for example mlx5_0
+    /// For hosts with several adapters: use those with this text in their name, for example mlx5_0
     #[arg(long, value_name = "TEXT")]
     adapter: Option<String>,
     /// The collective: alltoall, allreduce, allgather, broadcast or barrier
     #[arg(long, value_name = "NAME")]
     collective: String,
-    /// Bytes of a message: for each destination in an all-to-all, of each rank elsewhere
+    /// Bytes of a message: for each destination in an all-to-all, of each rank in other collectives
     #[arg(long, value_name = "BYTES", default_value_t = 65536, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     size: u64,
-    /// Look for a schedule of all-to-alls of at most so many ranks
+    /// Search a schedule of all-to-alls of at most this many ranks
     #[arg(long, value_name = "RANKS", default_value_t = 256)]
     search: u32,
     /// How many of the most loaded cables are shown
@@ -145,7 +145,7 @@ struct JobCommand {
     /// Show what every cable carries in this step, from 0
     #[arg(long, value_name = "STEP")]
     step: Option<u32>,
-    /// How to print what was counted
+    /// Form of the counts
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
     /// Print the all-to-all's schedule instead, as `kasuri schedule` does
@@ -181,9 +181,9 @@ impl Fabric {
 struct Slurm {
     #[command(flatten)]
     dumps: Dumps,
-    /// What to write
+    /// Format to write
     #[arg(long, value_enum, default_value = "conf")]
-    write: Written,
+    write: SlurmFormat,
     /// Cables between two switches, for --write edges: Slurm's files do not say
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     trunk: u32,
@@ -194,7 +194,7 @@ struct Slurm {
 
 /// A form of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum SlurmFormat {
     /// topology.conf
     Conf,
     /// topology.yaml, of Slurm 25.05 and later
@@ -214,9 +214,9 @@ impl Slurm {
             None => slurm_of(&files[0].0, self.dumps.import(&files, None)?.slurm())?,
         };
         match self.write {
-            Written::Conf => write!(out, "{}", topology.write_conf())?,
-            Written::Yaml => write!(out, "{}", slurm_topology::write_yaml(&topology, "default"))?,
-            Written::Edges => {
+            SlurmFormat::Conf => write!(out, "{}", topology.write_conf())?,
+            SlurmFormat::Yaml => write!(out, "{}", slurm_topology::write_yaml(&topology, "default"))?,
+            SlurmFormat::Edges => {
                 let list = topology.edge_list(self.trunk).map_err(|problem| Failure::Input(format!("--write edges: {problem}")))?;
                 write!(out, "{list}")?;
             }
@@ -290,7 +290,7 @@ impl Import {
     }
 }
 
-/// The counts of what was imported.
+/// The counts of an imported fabric.
 fn counts(fabric: &Imported) -> Vec<Vec<String>> {
     let (network, found) = (&fabric.network, cables(fabric));
     let holders = if found.other_routers > 0 { "routers" } else { "switches" };
@@ -513,7 +513,7 @@ impl JobCommand {
         let input = |problem: String| Failure::Input(problem);
         let name = self.dumps.files[0].display().to_string();
         let job = Job::new(&fabric, terminals).map_err(|problem| input(format!("{name}: {problem}")))?;
-        let asked = Asked { collective: &self.collective, bytes: self.size };
+        let asked = JobCollective { collective: &self.collective, bytes: self.size };
         if let Some(export) = self.export {
             self.write_schedule(&fabric, &job, asked, export, out)?;
             return Ok(Exit::DONE);
@@ -572,7 +572,7 @@ impl JobCommand {
         &self,
         fabric: &Imported,
         job: &Job<'_>,
-        asked: Asked<'_>,
+        asked: JobCollective<'_>,
         export: Export,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
@@ -594,13 +594,13 @@ impl JobCommand {
     }
 }
 
-/// What a job does to a fabric, ready to be printed.
+/// The load of a job on a fabric, ready to print.
 struct Answer<'a> {
     command: &'a JobCommand,
     fabric: &'a Imported,
     job: &'a Job<'a>,
     schedule: &'static str,
-    outcome: Taken,
+    outcome: JobCost,
     bound: Option<Bound>,
     collisions: Vec<(ChannelId, Vec<(u32, u32)>)>,
     step: usize,
@@ -608,7 +608,7 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    fn of(command: &'a JobCommand, fabric: &'a Imported, job: &'a Job<'a>, asked: Asked<'_>) -> Result<Self, Failure> {
+    fn of(command: &'a JobCommand, fabric: &'a Imported, job: &'a Job<'a>, asked: JobCollective<'_>) -> Result<Self, Failure> {
         let (schedule, collective) = job.usual(asked).map_err(|problem| Failure::Input(format!("--collective: {problem}")))?;
         let outcome = job.run(collective.as_ref(), asked, &job.placed(Order::Given));
         let step = match command.step {

@@ -1,4 +1,4 @@
-//! `kasuri list`: what may stand in an experiment file.
+//! `kasuri list`: the names that an experiment file can use.
 
 use super::{Exit, Failure, output};
 use crate::engines::ENGINES;
@@ -19,7 +19,7 @@ use std::io::Write;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// What to list; without it an overview of all families
+    /// The family to list; without it an overview of all families
     family: Option<Family>,
     /// How to print it
     #[arg(long, value_enum, default_value = "table")]
@@ -81,7 +81,7 @@ impl List {
         Ok(Exit::DONE)
     }
 
-    /// One line for each family: its name, the key of the experiment file, and the names that may stand there.
+    /// One line for each family: its name, the key of the experiment file, and the allowed names.
     fn overview(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let families = Family::value_variants().iter().filter_map(|family| Some((family, family.to_possible_value()?)));
         if self.format == Format::Json {
@@ -151,7 +151,7 @@ impl Family {
     }
 }
 
-/// An engine, and what it can simulate.
+/// An engine and its features.
 fn described(engine: &dyn Engine) -> Json {
     let feature = |feature: Feature| {
         let support: serde_json::Map<String, Json> =

@@ -64,13 +64,13 @@ enum Command {
     Schedule(schedule::Schedule),
     /// Compares topologies for a number of terminals: routers, cables, price, diameter, all-to-all
     Design(design::Design),
-    /// A real fabric: reads its dumps, audits its forwarding tables, and counts what a job's collective does to its cables
+    /// A real fabric: imports its dumps, audits its forwarding tables, and counts the load of a job's collective on its cables
     Fabric(fabric::Fabric),
     /// Prints the JSON Schema of the experiment file, for editors
     Schema(schema::Schema),
     /// Makes one self-contained HTML page of a folder of results
     Report(report::Report),
-    /// Makes published figures again: data, plots, and a verdict beside each claim
+    /// Reproduces published figures: data, plots, and a verdict on each claim
     Reproduce(reproduce::Reproduce),
     /// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim: when each NPU has finished
     Astra(astra::Astra),
@@ -111,7 +111,7 @@ impl Command {
     }
 }
 
-/// How a command that did its work ends: 0, or a status that says what was found.
+/// The exit status of a command that did its work: 0, or a status for its finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Exit(u8);
 
@@ -123,7 +123,7 @@ impl Exit {
     const DEADLOCK_POSSIBLE: Self = Self(2);
 }
 
-/// Why a command could not do its work.
+/// A failure of a command.
 #[derive(Debug)]
 enum Failure {
     /// The user's input is wrong: exit status 2.
@@ -132,7 +132,7 @@ enum Failure {
     Refused(Vec<String>),
     /// Something else is in the way: exit status 1.
     Other(String),
-    /// Nobody reads standard output any more (`kasuri list topologies | head -1`): not worth a message.
+    /// The reader of standard output has closed it (`kasuri list topologies | head -1`): not worth a message.
     PipeClosed,
 }
 
@@ -163,15 +163,15 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What the standard library calls the memory without which it begins no thread.
-const OF_A_NEW_THREAD: &str = "alternative stack";
+/// The standard library's words for the memory needed to begin a thread.
+const THREAD_STACK_ERROR: &str = "alternative stack";
 
-/// Says in one line where a defect of ours shows. A sweep goes on after it: it costs the run in which it happened.
+/// Prints one line on an internal error. A sweep continues: only the run with the error is lost.
 fn report_defect(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map_or(String::new(), |location| format!(" ({}:{})", location.file(), location.line()));
     let what = crate::plan::panic_text(panic.payload());
     // A thread that begins when no memory is left for this panics before anything of ours could catch it, and the process is aborted.
-    if what.contains(OF_A_NEW_THREAD) {
+    if what.contains(THREAD_STACK_ERROR) {
         exhaustion::end(format_args!("memory for a thread"));
     }
     let _ = writeln!(io::stderr(), "error: a defect of Kasuri{place}: {what}; please report it with the command and its files");
@@ -182,7 +182,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version go to standard output with status 0; what clap cannot write nobody can read.
+            // Help and version go to standard output with status 0; an error of writing them cannot be shown.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

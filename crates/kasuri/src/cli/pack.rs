@@ -1,4 +1,4 @@
-//! `kasuri pack`: a folder of results as one file, which `kasuri run` can repeat elsewhere.
+//! `kasuri pack`: packs a folder of results into one file, which `kasuri run` can repeat on another machine.
 
 use super::running::say;
 use super::{Exit, Failure};

@@ -16,7 +16,7 @@ pub(super) struct Python {
 }
 
 impl Python {
-    /// `$KASURI_PYTHON`, else the `python3` beside this program, else the one on the path.
+    /// `$KASURI_PYTHON`, else the `python3` in this program's folder, else the one on the path.
     pub(super) fn find() -> Self {
         if let Some(program) = env::var_os("KASURI_PYTHON").filter(|program| !program.is_empty()) {
             return Self { program };
@@ -35,7 +35,8 @@ impl Python {
         Ok(Exit(exit_code(status)))
     }
 
-    /// Becomes `python -m module` with what `add` adds to the command: signals then reach it alone. Returns only if that fails.
+    /// Replaces this process by `python -m module` with the arguments of `add`, so that signals reach only that one. Returns only on
+    /// failure.
     pub(super) fn become_module(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package(module)?;
         let mut command = self.command();
@@ -61,15 +62,15 @@ impl Python {
         Ok(Exit(exit_code(child.wait()?)))
     }
 
-    /// Python that takes no module from the folder in which it is started: that folder may be somebody else's. The variable says so to the
-    /// Pythons that this one starts.
+    /// A Python that imports no module from the current folder, which may be untrusted. The variable passes this on to the Pythons that it
+    /// starts.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("-P").env("PYTHONSAFEPATH", "1");
         command
     }
 
-    /// Asks for the package of a module, without importing it, which would take a second.
+    /// Checks that the package of a module exists, without importing it, which would take a second.
     fn check_package(&self, module: &str) -> Result<(), Failure> {
         if !self.has_package("kasuri")? {
             return Err(Failure::Other(format!(

@@ -50,7 +50,7 @@ impl Reproduce {
             if self.strict {
                 command.arg("--strict");
             }
-            // Runs whose time and memory count have a process of this program to themselves.
+            // Runs with measured time or memory get a process of this program each.
             if let Ok(program) = std::env::current_exe() {
                 command.arg("--command").arg(program);
             }

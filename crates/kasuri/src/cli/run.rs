@@ -1,4 +1,4 @@
-//! `kasuri run`: computes the runs of an experiment that are not in its folder of results yet: here, a part of them, or elsewhere.
+//! `kasuri run`: computes the missing runs of an experiment, all or a part of them, here or on a cluster.
 
 use super::python::Python;
 use super::running::{Format, Running, Texts, say};
@@ -10,7 +10,7 @@ use crate::input::{FolderFiles, KNOWN, read_experiment, read_text};
 use crate::listing::{Listing, Shard, check_version, keys_and_numbers};
 use crate::plan::{Plan, RunError};
 use crate::results::RunRow;
-use crate::store::{Access, Found, Store};
+use crate::store::{Access, Store, StoredRun};
 use clap::Args;
 use kasuri_config::Document;
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(super) struct Run {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Where to compute: local, dask (processes of this machine), dask:tcp://HOST:PORT, slurm, or an executor file
-    #[arg(long, value_name = "EXECUTOR", default_value = LOCAL)]
+    #[arg(long, value_name = "EXECUTOR", default_value = LOCAL_EXECUTOR)]
     executor: String,
     #[command(flatten)]
     part: Part,
@@ -38,7 +38,7 @@ pub(super) struct Run {
     owned_by: Option<u32>,
 }
 
-// A part of the runs, for processes that share them among them. Not documented, lest that stands for what the command does.
+// Options of workers that share the runs of an experiment; hidden from `--help`. A doc comment would replace the command's description.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Part {
@@ -65,7 +65,7 @@ struct Part {
 /// An executor file of the kind `local`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Here {
+struct LocalExecutor {
     #[serde(rename = "kind")]
     _kind: String,
     /// Runs at the same time.
@@ -73,7 +73,7 @@ struct Here {
 }
 
 /// The executor that needs nothing but this program.
-const LOCAL: &str = "local";
+const LOCAL_EXECUTOR: &str = "local";
 
 impl Run {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -111,7 +111,7 @@ impl Run {
     fn run_archive(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let part = &self.part;
         let is_part = part.point.is_some() || part.shard.is_some() || part.points_from.is_some();
-        if is_part || part.plan || part.missing || part.slurm_script || !self.set.is_empty() || self.executor != LOCAL {
+        if is_part || part.plan || part.missing || part.slurm_script || !self.set.is_empty() || self.executor != LOCAL_EXECUTOR {
             let problem =
                 "is an archive, which is run as a whole and as it is; for other options unpack it (tar xf) and run its effective.toml";
             return Err(Failure::Input(format!("{}: {problem}", self.file.display())));
@@ -169,9 +169,9 @@ impl Run {
             let run = run?;
             if self.part.missing {
                 match store.find(&run.key).map_err(RunError::from)? {
-                    Found::Run(_) => continue,
-                    Found::SetAside(message) => say(&[message]),
-                    Found::Nothing => {}
+                    StoredRun::Run(_) => continue,
+                    StoredRun::SetAside(message) => say(&[message]),
+                    StoredRun::Nothing => {}
                 }
             }
             let (seconds, memory) = (costs.seconds(&run.work), costs.memory_mib(&run.work));
@@ -185,7 +185,11 @@ impl Run {
     }
 
     fn print_script(&self, listing: &Listing<'_>, costs: &Costs, out: &mut dyn Write) -> Result<Exit, Failure> {
-        let site = if matches!(self.executor.as_str(), LOCAL | "slurm") { Site::default() } else { Site::read(Path::new(&self.executor))? };
+        let site = if matches!(self.executor.as_str(), LOCAL_EXECUTOR | "slurm") {
+            Site::default()
+        } else {
+            Site::read(Path::new(&self.executor))?
+        };
         let absolute = |path: &Path| std::path::absolute(path).map_err(|error| Failure::Other(format!("{}: {error}", path.display())));
         let program = env::current_exe().map_err(|error| Failure::Other(format!("this program does not know where it is: {error}")))?;
         let (folder, results) = (absolute(Path::new("."))?, absolute(&self.out())?);
@@ -207,7 +211,7 @@ impl Run {
     /// With what options this process computes, if it does: an executor file may say so.
     fn local(&self) -> Result<Option<Running>, Failure> {
         let path = Path::new(&self.executor);
-        if self.executor == LOCAL {
+        if self.executor == LOCAL_EXECUTOR {
             return Ok(Some(self.running.clone()));
         }
         if path.extension().is_none_or(|extension| extension != "toml") {
@@ -216,10 +220,10 @@ impl Run {
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
         let text = read_text(path, "an executor file is TOML")?;
         let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-        if table.get("kind").and_then(toml::Value::as_str) != Some(LOCAL) {
+        if table.get("kind").and_then(toml::Value::as_str) != Some(LOCAL_EXECUTOR) {
             return Ok(None);
         }
-        let here: Here = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        let here: LocalExecutor = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
         let mut running = self.running.clone();
         running.jobs = running.jobs.or(here.jobs.map(NonZeroU16::get));
         Ok(Some(running))
@@ -279,7 +283,7 @@ fn read_list(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Has this process killed when the one of this number ends: what it would compute then, somebody else computes.
+/// Asks the system to kill this process when the process `owner` ends: another worker then computes its run.
 fn end_with(owner: u32) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| Failure::Other(format!("--owned-by: {error}")))?;

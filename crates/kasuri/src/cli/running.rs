@@ -1,4 +1,4 @@
-//! What all commands share that run an experiment: options, the runs themselves, the answer in the asked form.
+//! The common part of all commands that run an experiment: options, the runs, and the output in the chosen form.
 
 use super::{Exit, Failure, output};
 use crate::busiest::busiest;
@@ -7,7 +7,7 @@ use crate::fidelity::{Comparison, side_by_side};
 use crate::input::KNOWN;
 use crate::plan::{Plan, RunError, RunOptions, Summary};
 use crate::results::{self, RunRow};
-use crate::slowdown::Alone;
+use crate::slowdown::LoneRuns;
 use crate::spread::{PERCENTILES, Spread, spreads};
 use crate::stop::Stop;
 use crate::tally::Tally;
@@ -22,7 +22,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-// Options of the commands that run an experiment. What documents them would stand in the place of what the command does in its help.
+// Options of the commands that run an experiment. A doc comment would replace the command's description in its help.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Running {
     /// The folder for results; runs that it holds already are not computed again [default: out/<name of the file>]
@@ -31,7 +31,8 @@ pub(super) struct Running {
     /// Runs at the same time; with an executor, worker processes or jobs [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
-    /// Threads of each run; "auto": as many as a run is worth, where fewer runs than cores are left; flows take two at most, or one for each user
+    /// Threads of each run; "auto": all that speed up the run, once fewer runs than cores are left; flows use at most two, or one for each
+    /// user
     #[arg(long, value_name = "N|auto", value_parser = threads, default_value = "auto")]
     threads: Threads,
     /// The form of the results on standard output
@@ -40,8 +41,8 @@ pub(super) struct Running {
     /// Check the conservation of flits and credits while running
     #[arg(long)]
     pub(super) paranoid: bool,
-    /// Write what the endpoints do and when, or when ranks of a workload compute, send, receive and wait, as a file for trace viewers such as
-    /// Perfetto (JSON; packed if its name ends in .gz); the experiment must have one run only
+    /// Write the timeline of the endpoints, or of the ranks of a workload (compute, send, receive, wait), as a file for trace viewers such
+    /// as Perfetto (JSON; gzipped if its name ends in .gz); the experiment must have exactly one run
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
 }
@@ -53,7 +54,7 @@ pub(super) struct Texts {
     pub(super) input: String,
     /// The text from which the experiments of one table come, if it is another one.
     pub(super) origin: Option<String>,
-    /// Do the rows join those of the same origin?
+    /// True if the rows join those of the same origin.
     pub(super) joins: bool,
 }
 
@@ -74,7 +75,7 @@ impl Threads {
     }
 }
 
-/// What `--threads` says.
+/// Parses `--threads`.
 pub(super) fn threads(text: &str) -> Result<Threads, String> {
     let wrong = || "it must be a whole number from 1 to 4096, or auto".to_owned();
     match text {
@@ -168,7 +169,7 @@ impl Running {
         Ok(summary)
     }
 
-    /// Runs an experiment and prints its results in the form asked for.
+    /// Runs an experiment and prints its results in the chosen form.
     pub(super) fn run(
         &self,
         document: &Document,
@@ -183,7 +184,7 @@ impl Running {
         Ok(Exit(summary.exit_status()))
     }
 
-    /// Prints rows in the form asked for; `name` names the folder of results where none is given.
+    /// Prints rows in the chosen form; `name` is the default folder of results.
     pub(super) fn print(&self, rows: &[RunRow], name: &str, out: &mut dyn Write) -> Result<(), Failure> {
         print(rows, Some(&self.out_folder(name)), self.format, out)
     }
@@ -203,7 +204,7 @@ pub(super) fn say(messages: &[String]) {
     }
 }
 
-/// Prints rows in the form asked for. With the folder of the results a table of the busiest channels follows that of a few runs.
+/// Prints rows in the chosen form. If the folder of results is known and there are few runs, a table of the busiest channels follows.
 pub(super) fn print(rows: &[RunRow], folder: Option<&Path>, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
     match format {
         Format::Table => {
@@ -243,10 +244,10 @@ impl From<RunError> for Failure {
     }
 }
 
-/// The columns that people ask for most.
-const SHOWN: [&str; 12] = [
+/// The columns of the printed table.
+const TABLE_COLUMNS: [&str; 12] = [
     "status",
-    SEARCHED,
+    SEARCH_ANSWER,
     "offered_load",
     "accepted_throughput_mean",
     "self_share",
@@ -259,8 +260,8 @@ const SHOWN: [&str; 12] = [
     "packets_lost",
 ];
 
-/// What a search was for. Formulas answer it unasked.
-const SEARCHED: &str = "saturation_load";
+/// The answer of a search. Formulas give it without a search.
+const SEARCH_ANSWER: &str = "saturation_load";
 
 /// The lines under the table that say what would be faster: each once, and for how many runs where there are several.
 fn hints(rows: &[RunRow]) -> Vec<String> {
@@ -275,16 +276,16 @@ fn hints(rows: &[RunRow]) -> Vec<String> {
     found.into_iter().map(|(hint, runs)| format!("hint: {hint}{}", of_runs(runs))).collect()
 }
 
-/// Has a row an answer in a column that people ask for? Where no terminal sends to itself, its share is no news, nor that nothing was lost.
+/// True if a column of the printed table has a value worth showing in this row. Zeros are not: a share of self-traffic, or losses.
 fn answers(row: &RunRow, name: &str) -> bool {
     match name {
-        SEARCHED => !of_formulas(row) && !row.get(name).is_null(),
+        SEARCH_ANSWER => !of_formulas(row) && !row.get(name).is_null(),
         "self_share" | "packets_dropped" | "packets_lost" => row.number(name) > Some(0.0),
         _ => !row.get(name).is_null(),
     }
 }
 
-/// Is a row the answer of formulas?
+/// True for a row of formulas.
 fn of_formulas(row: &RunRow) -> bool {
     KNOWN.engine(row.text("engine")).is_some_and(|engine| engine.method() == Method::Formulas)
 }
@@ -317,17 +318,17 @@ fn varying(rows: &[RunRow]) -> impl Iterator<Item = &str> {
 }
 
 /// A column of the table: its heading, and the value of each row.
-struct Shown<'a> {
+struct TableColumn<'a> {
     heading: String,
     value: Box<dyn Fn(&RunRow) -> String + 'a>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> TableColumn<'a> {
     fn plain(name: &'a str) -> Self {
         Self { heading: name.to_owned(), value: Box::new(move |row| shown(row, name)) }
     }
 
-    /// The column, and where the length of a cycle is known the time beside the cycles, in the unit that fits the longest one.
+    /// The column and, where the length of a cycle is known, the same as time, in the unit that fits the longest one.
     fn with_time(name: &'a str, rows: &[RunRow]) -> Vec<Self> {
         let in_ns = format!("{name}_ns");
         let longest = rows.iter().filter_map(|row| row.number(&in_ns)).reduce(f64::max);
@@ -342,18 +343,18 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Columns of a user that people ask for most.
-const SHOWN_OF_USERS: [&str; 7] =
+/// The columns of users in the printed table.
+const USER_TABLE_COLUMNS: [&str; 7] =
     ["nodes", "offered_load", "accepted_throughput", "packet_latency_mean", "packet_latency_max", "completion_time", "foreign_packets"];
 
 /// One line for each user of each run, if there are users.
 fn users_table(rows: &[RunRow]) -> Option<String> {
     let inputs: Vec<&str> = varying(rows).collect();
-    let alone = Alone::of(rows);
+    let alone = LoneRuns::of(rows);
     let of_user = |row: &RunRow, user: &Value| -> Vec<String> {
         let name = user["name"].as_str().unwrap_or_default().to_owned();
         let or_empty = |value: Option<f64>| value.map_or_else(String::new, number);
-        let columns = SHOWN_OF_USERS.map(|column| or_empty(user[column].as_f64()));
+        let columns = USER_TABLE_COLUMNS.map(|column| or_empty(user[column].as_f64()));
         let slowdown = or_empty(alone.slowdown(row, &name));
         inputs.iter().map(|input| shown(row, input)).chain([name]).chain(columns).chain([slowdown]).collect()
     };
@@ -362,7 +363,7 @@ fn users_table(rows: &[RunRow]) -> Option<String> {
         .iter()
         .flat_map(|row| users(row).into_iter().filter(|user| user["runs"] == true).map(|user| of_user(row, &user)).collect::<Vec<_>>())
         .collect();
-    let mut heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(SHOWN_OF_USERS).chain(["slowdown"]).collect();
+    let mut heading: Vec<&str> = inputs.iter().copied().chain(["user"]).chain(USER_TABLE_COLUMNS).chain(["slowdown"]).collect();
     if lines.iter().all(|line| line.last().is_none_or(String::is_empty)) {
         heading.pop();
         lines.iter_mut().for_each(|line| drop(line.pop()));
@@ -371,21 +372,21 @@ fn users_table(rows: &[RunRow]) -> Option<String> {
     (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
 }
 
-/// Of more runs than these nobody reads the busiest channels one by one.
-const MOST_BUSIEST_RUNS: usize = 3;
+/// The largest number of runs with their busiest channels printed.
+const MAX_BUSIEST_RUNS: usize = 3;
 
-/// So many channels of each run.
-const BUSIEST: usize = 5;
+/// Printed channels of each run.
+const BUSIEST_CHANNELS: usize = 5;
 
 /// One line for each of the busiest channels of each run, if there are few runs.
 fn busiest_table(folder: &Path, rows: &[RunRow]) -> Option<String> {
-    if rows.len() > MOST_BUSIEST_RUNS {
+    if rows.len() > MAX_BUSIEST_RUNS {
         return None;
     }
     let inputs: Vec<&str> = varying(rows).collect();
     let lines: Vec<Vec<String>> = rows
         .iter()
-        .flat_map(|row| busiest(folder, row, BUSIEST).into_iter().map(move |busy| (row, busy)))
+        .flat_map(|row| busiest(folder, row, BUSIEST_CHANNELS).into_iter().map(move |busy| (row, busy)))
         .map(|(row, busy)| {
             let run = row.key().chars().take(8).collect();
             let inputs = inputs.iter().map(|input| shown(row, input));
@@ -397,13 +398,16 @@ fn busiest_table(folder: &Path, rows: &[RunRow]) -> Option<String> {
     (!lines.is_empty()).then(|| output::table(&heading, lines, &right))
 }
 
-/// One line for each run: what distinguishes it, then the columns asked for most that have a value in some run.
+/// One line for each run: the values that distinguish it, then the columns of [`TABLE_COLUMNS`] with a value in some run.
 fn table(rows: &[RunRow]) -> String {
     let varying: Vec<&str> = varying(rows).collect();
     let is_known = |name: &str| rows.iter().any(|row| !row.get(name).is_null());
     let inputs = results::names(rows).into_iter().filter(|name| varying.contains(name) || *name == "traffic.load" && is_known(name));
-    let answers = SHOWN.into_iter().filter(|name| rows.iter().any(|row| answers(row, name))).flat_map(|name| Shown::with_time(name, rows));
-    let columns: Vec<Shown<'_>> = inputs.map(Shown::plain).chain(answers).collect();
+    let answers = TABLE_COLUMNS
+        .into_iter()
+        .filter(|name| rows.iter().any(|row| answers(row, name)))
+        .flat_map(|name| TableColumn::with_time(name, rows));
+    let columns: Vec<TableColumn<'_>> = inputs.map(TableColumn::plain).chain(answers).collect();
     let lines = rows.iter().map(|row| columns.iter().map(|column| (column.value)(row)).collect()).collect();
     let headings: Vec<&str> = columns.iter().map(|column| column.heading.as_str()).collect();
     output::table(&headings, lines, &headings.iter().map(|name| !matches!(*name, "status" | "engine" | CASE)).collect::<Vec<_>>())

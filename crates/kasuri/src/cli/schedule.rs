@@ -43,10 +43,10 @@ pub(super) struct Schedule {
     /// these terminals
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
-    /// Bytes of a message, for --export goal: of the block of a rank, of the whole vector, or of what is broadcast
+    /// Bytes of a message, for --export goal: of the block of a rank, of the whole vector, or of the broadcast data
     #[arg(long, value_name = "NUMBER", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     message_bytes: u32,
-    /// For --export mpi: leave messages of fewer bytes to the MPI library [default: what a channel carries in a microsecond]
+    /// For --export mpi: leave messages of fewer bytes to the MPI library [default: the bytes that a channel carries in a microsecond]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
     min_bytes: Option<u32>,
     /// Print the schedule instead of the counts
@@ -98,7 +98,7 @@ pub(super) enum Export {
     Ranks,
 }
 
-/// Jobs larger than this are not searched unasked: the search takes some ten seconds for so many, and grows faster than they.
+/// Larger jobs are searched only on request: a search of this size takes some ten seconds, and the time grows faster than the job.
 const SEARCHED_TERMINALS: u32 = 1024;
 
 /// A list of terminals.
@@ -135,7 +135,7 @@ impl Schedule {
         Ok(Exit::DONE)
     }
 
-    /// By the schedule that is asked for, else by the fastest that is known.
+    /// The requested schedule, else the fastest one known.
     fn plan(&self, network: &Network, routing: &dyn Routing, hosts: Option<&Hosts>) -> Result<Counted, Failure> {
         let job = self.job(hosts);
         let input = |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", self.network.display()));
@@ -205,7 +205,7 @@ fn named(name: &str) -> Result<&'static Entry, Failure> {
     })
 }
 
-/// What nothing can beat over what the phases take.
+/// The lower bound over the time of the phases.
 fn efficiency(counted: &Verification) -> f64 {
     counted.lower_bound() as f64 / counted.time().max(1) as f64
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What a site wants to know of a job: the keys of an executor file of the kind `slurm`.
+/// A site's settings for jobs: the keys of an executor file of the kind `slurm`.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Site {
@@ -17,7 +17,7 @@ pub(super) struct Site {
     account: Option<String>,
     /// `--time`, as Slurm reads it: `HH:MM:SS`.
     wall_time: Option<String>,
-    /// Cores of a job: so many runs at a time.
+    /// Cores of a job, each with one run at a time.
     cores: u16,
     /// Memory of a job, with its unit: `4GB`.
     memory: Option<String>,
@@ -77,14 +77,14 @@ impl Site {
     }
 }
 
-/// What one job of the array runs.
+/// One job of the array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'a> {
     /// A name for people.
     pub(super) name: &'a str,
     /// The folder of results, where the jobs' messages go, too.
     pub(super) out: &'a Path,
-    /// The folder in which all of this stands.
+    /// The folder of all these files.
     pub(super) folder: &'a Path,
     /// The command without the part and the number of threads.
     pub(super) command: &'a [String],
@@ -93,18 +93,18 @@ pub(super) struct Job<'a> {
 }
 
 /// A job should last so long that Slurm is not busy with starting jobs, s.
-const SECONDS_OF_JOB: f64 = 900.0;
+const MIN_JOB_SECONDS: f64 = 900.0;
 
 /// The limit of many sites: Slurm's own default for MaxArraySize is 1001.
-const MOST_JOBS: f64 = 1000.0;
+const MAX_JOBS: f64 = 1000.0;
 
 /// How many jobs a sweep is worth.
 pub(super) fn jobs(total: &Total, site: &Site) -> u32 {
-    let jobs = (total.seconds / SECONDS_OF_JOB / f64::from(site.cores)).ceil();
-    jobs.clamp(1.0, MOST_JOBS.min(total.runs.max(1) as f64)) as u32
+    let jobs = (total.seconds / MIN_JOB_SECONDS / f64::from(site.cores)).ceil();
+    jobs.clamp(1.0, MAX_JOBS.min(total.runs.max(1) as f64)) as u32
 }
 
-/// Refuses a line with a control character: after a line break the rest would be a command of the job. Quotes do not help, since directives
+/// Refuses a line with a control character: the text after a line break would be a command of the job. Quotes do not help, since directives
 /// are comments.
 fn check_line(line: &str) -> Result<(), Failure> {
     if line.chars().any(char::is_control) {
@@ -137,7 +137,7 @@ pub(super) fn script(site: &Site, job: &Job<'_>) -> Result<String, Failure> {
         // Slurm knows K, M, G and T.
         directive(format!("--mem={}", memory.replace(' ', "").trim_end_matches(['b', 'B', 'i'])));
     }
-    // A job whose node fails, or that makes room for another, starts again and finds what is finished.
+    // A job with a failed node, or one that is preempted, starts again and skips the finished runs.
     directive("--requeue".to_owned());
     directive("--open-mode=append".to_owned());
     directive(format!("--output={}", quoted(&format!("{}/slurm-%A_%a.log", job.out.to_string_lossy().replace('%', "%%")))));

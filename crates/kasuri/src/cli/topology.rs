@@ -16,7 +16,7 @@ use toml::{Table, Value};
 pub(super) struct Topology {
     /// The topology (kasuri list topologies)
     name: String,
-    /// Its keys, for example dimensions=[8,8] concentration=2; what is down: faults.routers=[3] faults.link_count=2
+    /// Its keys, for example dimensions=[8,8] concentration=2; failed components: faults.routers=[3] faults.link_count=2
     #[arg(value_name = "KEY=VALUE")]
     parameters: Vec<String>,
     /// Print the network as a graph instead

@@ -23,7 +23,7 @@ pub(super) struct Uec {
     /// How packets are spread over links that lead to their destination
     #[arg(long, value_enum, default_value_t = SprayWord::Hash)]
     spray: SprayWord,
-    /// What computes the times
+    /// The engine that computes the times
     #[arg(long, value_enum, default_value_t = EngineWord::Flit)]
     engine: EngineWord,
     /// Path numbers of a flow, a power of two; --spray one has one
@@ -38,10 +38,10 @@ pub(super) struct Uec {
     /// At which interfaces let packets out, Mbit/s; by default the rate of their links
     #[arg(long, alias = "linkspeed", value_name = "MBPS", value_parser = clap::value_parser!(u32).range(1..))]
     link_speed: Option<u32>,
-    /// Wire bytes received between acknowledgements, beside those of the first and the last packet
+    /// Wire bytes received between acknowledgements; the first and the last packet are acknowledged as well
     #[arg(long, alias = "sack_threshold", value_name = "BYTES", default_value_t = Options::default().acknowledged_bytes)]
     sack_threshold: u64,
-    /// Slow links, a quarter of the rate: of two tiers, those to the first so many spines
+    /// Slow links, at a quarter of the rate: with two tiers, the links to this many spines
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     failed: u32,
     /// Seed of hashes and draws
@@ -60,7 +60,7 @@ enum SprayWord {
     Hash,
     /// Switches draw for each packet
     Random,
-    /// Switches take links in turn, in an order that is drawn anew each round
+    /// Switches take links in turn, in a random order that is redrawn each round
     RoundRobin,
 }
 
@@ -68,7 +68,7 @@ enum SprayWord {
 enum EngineWord {
     /// Formulas: each flow as if it were alone, all its packets on one path
     Analysis,
-    /// Flows whose rates share links fairly; sprayed ones take all links to a tier evenly
+    /// Flows with rates that share links fairly; sprayed ones take all links to a tier evenly
     Flow,
     /// Packet by packet
     Flit,

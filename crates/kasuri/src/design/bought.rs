@@ -1,15 +1,15 @@
-//! Trees of switches that can be bought: tapered, pruned, in planes and by rails; what they cost, and what one failed spine costs.
+//! Trees of commercial switches: tapered, pruned, in planes and by rails; their prices, and the share lost with a failed spine.
 //!
-//! Everything is counted by closed forms; the networks are topologies of Kasuri, whose counts the tests compare.
+//! All counts are closed forms; the networks are topologies of Kasuri, and tests compare the counts with them.
 
 use super::price_list::{Cost, PriceList, SwitchPrice};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::Table;
 
-/// What is wanted.
+/// The requirements.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct TreeRequest {
     /// Terminals.
     pub terminals: u64,
     /// How many times as much the terminals of a leaf, or of a pod, may send as its uplinks carry.
@@ -52,7 +52,7 @@ impl Family {
 
 /// A tree that can be bought, all its planes together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bought {
+pub struct PricedTree {
     /// The family.
     pub family: Family,
     /// The switch.
@@ -69,7 +69,7 @@ pub struct Bought {
     pub topology: &'static str,
     /// Its keys.
     pub parameters: Table,
-    /// What terminals of a leaf or pod can send over what its uplinks carry, the greatest.
+    /// The greatest ratio of the rate of a leaf's or pod's terminals to that of its uplinks.
     pub taper: f64,
     /// Terminals.
     pub terminals: u64,
@@ -91,9 +91,9 @@ pub struct Bought {
     pub watts: f64,
     /// The part of what terminals can send that an all-to-all can reach, paths shared as is best: at most 1.
     pub all_to_all: f64,
-    /// What is left of the links between halves when one switch of the highest level fails; nothing if there is one level.
+    /// The share of the bisection bandwidth left after the failure of a switch of the highest level; `None` with one level.
     pub bisection_left: Option<f64>,
-    /// What is left of the all-to-all's rate then.
+    /// The share of the all-to-all rate left then.
     pub all_to_all_left: Option<f64>,
 }
 
@@ -129,7 +129,7 @@ impl Plane {
         self.pods * (self.leaves + self.middle) + self.cores()
     }
 
-    /// Each switch of the second level has core switches in common with those of its place in the other pods alone.
+    /// Each switch of the second level shares core switches only with those of the same position in the other pods.
     fn cores(&self) -> u64 {
         self.middle * self.core
     }
@@ -145,7 +145,7 @@ impl Plane {
         [lower, self.pods * self.middle * self.core * self.core_trunk]
     }
 
-    /// The greatest taper of a level: what is below over the links above.
+    /// The greatest taper of a level: the links below over the links above.
     fn taper(&self) -> f64 {
         let leaf = self.down as f64 / (self.middle * self.trunk) as f64;
         let pod = (self.down * self.leaves) as f64 / (self.middle * self.core * self.core_trunk) as f64;
@@ -213,13 +213,13 @@ fn largest_divisor(number: u64, most: u64) -> Option<u64> {
     (1..=most.min(number)).rev().find(|&divisor| number.is_multiple_of(divisor))
 }
 
-/// The fewest uplinks of so many terminals for a taper.
+/// The fewest uplinks for `below` terminals and a taper.
 fn uplinks(below: u64, taper: f64) -> u64 {
     (below as f64 / taper - 1e-9).ceil().max(1.0) as u64
 }
 
-/// All planes for at least so many terminals on switches of so many ports.
-fn planes(wish: &Wish, ports: u64, taper: f64) -> Vec<Plane> {
+/// All planes for at least the wished terminals on switches of `ports` ports.
+fn planes(wish: &TreeRequest, ports: u64, taper: f64) -> Vec<Plane> {
     let mut found = Vec::new();
     if wish.terminals <= ports {
         found.push(Plane::one_switch(wish.terminals));
@@ -243,7 +243,7 @@ fn planes(wish: &Wish, ports: u64, taper: f64) -> Vec<Plane> {
 }
 
 /// Leaves of `down` terminals and `up` uplinks, on the fewest spines that have the ports.
-fn two_levels(wish: &Wish, ports: u64, down: u64, up: u64) -> Vec<Plane> {
+fn two_levels(wish: &TreeRequest, ports: u64, down: u64, up: u64) -> Vec<Plane> {
     let tree = |family: Family, leaves: u64, rails: u64| {
         // Parallel links to fewer spines, as long as a spine has the ports.
         let trunk = largest_divisor(up, ports / leaves)?;
@@ -256,7 +256,7 @@ fn two_levels(wish: &Wish, ports: u64, down: u64, up: u64) -> Vec<Plane> {
 }
 
 /// Pods of leaves below core switches; with a taper at the leaves, and, if leaves have none, above the second level.
-fn three_levels(wish: &Wish, ports: u64, down: u64, up: u64, taper: f64) -> Vec<Plane> {
+fn three_levels(wish: &TreeRequest, ports: u64, down: u64, up: u64, taper: f64) -> Vec<Plane> {
     let mut found = Vec::new();
     let mut add = |family: Family, up: u64, core_taper: f64| {
         for trunk in divisors(up) {
@@ -279,20 +279,20 @@ fn three_levels(wish: &Wish, ports: u64, down: u64, up: u64, taper: f64) -> Vec<
     found
 }
 
-/// What a price list has for a wish.
+/// The trees of a price list for a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Offer {
-    /// For exactly so many terminals: the cheapest tree of each family, taper and number of planes, cheapest first.
-    pub exactly: Vec<Bought>,
-    /// For so many at least.
-    pub at_least: Vec<Bought>,
+pub struct TreeOffer {
+    /// For exactly the requested terminals: the cheapest tree of each family, taper and number of planes, cheapest first.
+    pub exactly: Vec<PricedTree>,
+    /// For at least the requested terminals.
+    pub at_least: Vec<PricedTree>,
 }
 
-/// The cheapest trees for a wish.
+/// The cheapest trees for a request.
 ///
 /// # Errors
-/// No switch has ports of which a terminal's rate is a whole multiple.
-pub fn offer(wish: &Wish, list: &PriceList) -> Result<Offer, String> {
+/// No switch has ports that divide a terminal's rate evenly.
+pub fn offer(wish: &TreeRequest, list: &PriceList) -> Result<TreeOffer, String> {
     let mut best = [BTreeMap::new(), BTreeMap::new()];
     let mut fits = false;
     for switch in &list.switch {
@@ -310,7 +310,7 @@ pub fn offer(wish: &Wish, list: &PriceList) -> Result<Offer, String> {
                     let bought = ports.bought(&plane, list);
                     let is_exact = bought.terminals == wish.terminals;
                     for (best, _) in best.iter_mut().zip([true, false]).filter(|(_, exact)| !exact || is_exact) {
-                        let known: &mut Bought = best.entry(key).or_insert_with(|| bought.clone());
+                        let known: &mut PricedTree = best.entry(key).or_insert_with(|| bought.clone());
                         if (bought.price, bought.switches) < (known.price, known.switches) {
                             *known = bought.clone();
                         }
@@ -329,9 +329,9 @@ pub fn offer(wish: &Wish, list: &PriceList) -> Result<Offer, String> {
         // More levels than are needed only cost.
         let two_levels: Vec<(u64, u64)> = best.keys().filter(|key| key.0 == Family::LeafSpine).map(|key| (key.1, key.2)).collect();
         best.retain(|key, _| !matches!(key.0, Family::ThreeLevels | Family::TaperedCore) || !two_levels.contains(&(key.1, key.2)));
-        let mut all: Vec<Bought> = Vec::new();
+        let mut all: Vec<PricedTree> = Vec::new();
         for bought in best.into_values() {
-            // A family that a taper does not change stands once.
+            // A family unchanged by the taper is listed once.
             if !all.contains(&bought) {
                 all.push(bought);
             }
@@ -339,7 +339,7 @@ pub fn offer(wish: &Wish, list: &PriceList) -> Result<Offer, String> {
         all.sort_by(|one, other| one.price.total_cmp(&other.price));
         all
     });
-    Ok(Offer { exactly, at_least })
+    Ok(TreeOffer { exactly, at_least })
 }
 
 /// A switch with its cages broken out.
@@ -351,7 +351,7 @@ struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    fn bought(&self, plane: &Plane, list: &PriceList) -> Bought {
+    fn bought(&self, plane: &Plane, list: &PriceList) -> PricedTree {
         let (terminals, switches, [lower, upper]) =
             (plane.terminals(), self.planes * plane.switches(), plane.links().map(|links| self.planes * links));
         let terminal_links = self.planes * terminals;
@@ -369,9 +369,9 @@ impl Ports<'_> {
         let (topology, parameters) = plane.topology();
         let (spines, all_to_all) = (self.planes * plane.spines(), plane.all_to_all(0));
         let is_tree = plane.spines() > 0;
-        // The other planes go on as before.
+        // The other planes are unaffected.
         let left = |plane_left: f64| ((self.planes - 1) as f64 + plane_left) / self.planes as f64;
-        Bought {
+        PricedTree {
             family: plane.family,
             switch: self.switch.name.clone(),
             breakout: self.breakout,

@@ -1,9 +1,9 @@
-//! The smallest instance of each topology for so many terminals and ports, by closed forms.
+//! The smallest instance of each topology for a number of terminals and of ports per router, by closed forms.
 
 use std::cmp::Reverse;
 use toml::Table;
 
-/// One instance, by what the closed forms of its topology say.
+/// An instance, described by the closed forms of its topology.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The family, for people: `fat tree, 2 levels`.
@@ -32,17 +32,17 @@ impl Candidate {
     }
 }
 
-/// What is wanted of an instance.
+/// The size to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    /// So many terminals at least.
+enum SizeTarget {
+    /// At least this many terminals.
     AtLeast(u64),
     /// As many terminals as its routers can serve.
     Most,
 }
 
-impl Wanted {
-    /// Terminals on each of so many routers that may have `most`; `None` if that is too few.
+impl SizeTarget {
+    /// Terminals on each of `routers` routers with room for `most`; `None` if that is too few.
     fn share(self, routers: u64, most: u64) -> Option<u64> {
         let share = match self {
             Self::AtLeast(terminals) => terminals.div_ceil(routers),
@@ -52,11 +52,11 @@ impl Wanted {
     }
 }
 
-/// The smallest instance of each family that has at least so many terminals on routers of at most so many ports; `None` for a
-/// family in which there is none. Fat trees of 4 levels are there where 3 are too few. Except for meshes and tori only instances that
-/// carry uniform traffic as well as their family is meant to are looked at: no more terminals on a router than links for them.
+/// The smallest instance of each family with at least `terminals` terminals on routers of at most `ports` ports; `None` for a family
+/// without one. Fat trees have 4 levels where 3 are too few. Except for meshes and tori, all instances carry the uniform traffic that their
+/// family is designed for: no more terminals on a router than links for them.
 pub fn smallest(terminals: u64, ports: u64) -> Vec<(&'static str, Option<Candidate>)> {
-    let wanted = Wanted::AtLeast(terminals);
+    let wanted = SizeTarget::AtLeast(terminals);
     let grids = [(MESH_2, "mesh", 2), (MESH_3, "mesh", 3), (TORUS_2, "torus", 2), (TORUS_3, "torus", 3)];
     let grids = grids.map(|(family, topology, dimensions)| (family, meshes(family, topology, dimensions, terminals)));
     let fits = |candidate: &Candidate| candidate.terminals >= terminals && candidate.ports <= ports;
@@ -69,17 +69,17 @@ pub fn smallest(terminals: u64, ports: u64) -> Vec<(&'static str, Option<Candida
     found
 }
 
-/// The instance of the most terminals of each family on routers of at most so many ports. Meshes and tori have none: they grow
-/// without more ports.
+/// The instance of each family with the most terminals on routers of at most `ports` ports. Meshes and tori have none: they grow without
+/// more ports.
 pub fn largest(ports: u64) -> Vec<(&'static str, Option<Candidate>)> {
     let most = |all: Vec<Candidate>| {
         let fitting = all.into_iter().filter(|candidate| candidate.ports <= ports);
         fitting.max_by_key(|candidate| (candidate.terminals, Reverse(candidate.routers)))
     };
-    families(Wanted::Most, ports).into_iter().map(|(family, all)| (family, most(all))).collect()
+    families(SizeTarget::Most, ports).into_iter().map(|(family, all)| (family, most(all))).collect()
 }
 
-fn families(wanted: Wanted, ports: u64) -> [(&'static str, Vec<Candidate>); 11] {
+fn families(wanted: SizeTarget, ports: u64) -> [(&'static str, Vec<Candidate>); 11] {
     [
         (FULL_MESH, full_meshes(wanted, ports)),
         (FLAT_2, flattened_butterflies(FLAT_2, 2, wanted, ports)),
@@ -112,7 +112,7 @@ const TORUS_2: &str = "torus, 2 dimensions";
 const TORUS_3: &str = "torus, 3 dimensions";
 
 /// R routers of R - 1 + c ports, c at most R - 1.
-fn full_meshes(wanted: Wanted, ports: u64) -> Vec<Candidate> {
+fn full_meshes(wanted: SizeTarget, ports: u64) -> Vec<Candidate> {
     let mesh = |routers: u64| {
         let concentration = wanted.share(routers, (routers - 1).min((ports + 1).saturating_sub(routers)))?;
         let keys = [("routers", routers), ("concentration", concentration)];
@@ -122,7 +122,7 @@ fn full_meshes(wanted: Wanted, ports: u64) -> Vec<Candidate> {
 }
 
 /// k^n routers of n (k - 1) + c ports, c at most k.
-fn flattened_butterflies(family: &'static str, dimensions: u32, wanted: Wanted, ports: u64) -> Vec<Candidate> {
+fn flattened_butterflies(family: &'static str, dimensions: u32, wanted: SizeTarget, ports: u64) -> Vec<Candidate> {
     let flat = |radix: u64| {
         let (routers, links) = (radix.pow(dimensions), u64::from(dimensions) * (radix - 1));
         let concentration = wanted.share(routers, radix.min(ports.saturating_sub(links)))?;
@@ -135,7 +135,7 @@ fn flattened_butterflies(family: &'static str, dimensions: u32, wanted: Wanted, 
 }
 
 /// 2 q^2 routers of k + c ports, k = (3 q - e) / 2, c at most k / 2 rounded up.
-fn slim_flies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
+fn slim_flies(wanted: SizeTarget, ports: u64) -> Vec<Candidate> {
     let fly = |order: u64| {
         let links = match order % 4 {
             1 => (3 * order - 1) / 2,
@@ -152,7 +152,7 @@ fn slim_flies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
 }
 
 /// a (a h + 1) routers of p + a + h - 1 ports, with channels for all terminals: p <= h, 2 h <= a.
-fn dragonflies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
+fn dragonflies(wanted: SizeTarget, ports: u64) -> Vec<Candidate> {
     let fly = |a: u64, h: u64| {
         let routers = a * (a * h + 1);
         let p = wanted.share(routers, h.min((ports + 1).saturating_sub(a + h)))?;
@@ -163,7 +163,7 @@ fn dragonflies(wanted: Wanted, ports: u64) -> Vec<Candidate> {
 }
 
 /// L m leaves of p + m - 1 ports and m (m - 1) / 2 spines of 2 L, p at most m - 1.
-fn multi_layer_full_meshes(wanted: Wanted, ports: u64) -> Vec<Candidate> {
+fn multi_layer_full_meshes(wanted: SizeTarget, ports: u64) -> Vec<Candidate> {
     let mesh = |layers: u64, positions: u64| {
         let p = wanted.share(layers * positions, (positions - 1).min((ports + 1).saturating_sub(positions)))?;
         let keys = [("layers", layers), ("positions", positions), ("terminals_per_leaf", p)];
@@ -193,8 +193,8 @@ fn fat_trees(family: &'static str, levels: u32, ports: u64) -> Vec<Candidate> {
     (2..=ports / 2).map(tree).collect()
 }
 
-/// A terminal on each router of 2 n + 1 ports; sides of 3 or more that differ by 2 at most, of which the longest is even and so can
-/// be halved.
+/// A terminal on each router of 2 n + 1 ports; sides of 3 or more that differ by 2 at most. The longest side is even, so the network can be
+/// halved.
 fn meshes(family: &'static str, topology: &'static str, dimensions: usize, terminals: u64) -> Vec<Candidate> {
     let side = (terminals as f64).powf(1.0 / dimensions as f64) as u64;
     let mesh = |longest: u64, shorter: &[u64]| {

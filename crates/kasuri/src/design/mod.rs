@@ -1,7 +1,7 @@
-//! Which topology for so many terminals and routers of so many ports: sizes, cables, price, and what an all-to-all can reach.
+//! Compares topologies for a number of terminals and of ports per router: sizes, cables, price, and the efficiency of an all-to-all.
 //!
-//! The smallest instance of each topology is found by closed forms, then built; what is told of it is counted on the network. For switches that
-//! can be bought (`price_list.rs`, `bought.rs`) trees of them are found and counted by closed forms alone.
+//! Closed forms find the smallest instance of each topology; it is then built and its properties are counted on the network. Trees of
+//! commercial switches (`price_list.rs`, `bought.rs`) are found and counted by closed forms alone.
 
 mod bought;
 mod candidates;
@@ -9,11 +9,11 @@ mod price_list;
 mod prices;
 mod recommended;
 
-pub use bought::{Bought, Family, Offer, Wish, offer};
+pub use bought::{Family, PricedTree, TreeOffer, TreeRequest, offer};
 pub use candidates::{Candidate, largest, smallest};
 pub use price_list::{CableKind, Cost, EXAMPLE_LIST, Lengths, OpticsPrice, PriceList, SwitchPrice, TerminalPrice};
 pub use prices::{CablePrice, CablePrices, EXAMPLE, Floor, Prices, RouterPrice};
-pub use recommended::{MOST_TERMINALS, Recommended};
+pub use recommended::{MAX_SCHEDULED_TERMINALS, RecommendedSchedule};
 
 use kasuri_network::id::{RouterId, TerminalId};
 use kasuri_network::network::connectivity::separated;
@@ -37,7 +37,7 @@ pub struct Design {
     pub topology: &'static str,
     /// Its keys.
     pub parameters: Table,
-    /// Terminals, at least as many as asked for.
+    /// Terminals, at least the requested number.
     pub terminals: u32,
     /// Routers.
     pub routers: u32,
@@ -59,19 +59,19 @@ pub struct Design {
     pub bisection: Option<u64>,
     /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal paths shared equally: at most 1.
     pub all_to_all: f64,
-    /// How an all-to-all is best sent, and how near that comes; nothing of designs of more than [`MOST_TERMINALS`] terminals.
-    pub recommended: Option<Recommended>,
+    /// How an all-to-all is best sent, and how near that comes; nothing of designs of more than [`MAX_SCHEDULED_TERMINALS`] terminals.
+    pub recommended: Option<RecommendedSchedule>,
     /// Routers, all as wide as the widest has to be, and cables, those of the terminals included.
     pub price: f64,
     /// Watts of all ports in use.
     pub watts: f64,
 }
 
-/// The families of topologies for so many terminals on routers of at most so many ports, each with its smallest instance. With `search`
+/// The smallest instance of each family of topologies for `terminals` terminals on routers of at most `ports` ports. With `search`,
 /// schedules of all-to-alls are searched for large ones too, which takes minutes.
 ///
 /// # Errors
-/// An instance that cannot be built or measured, which is a defect.
+/// An instance that cannot be built or measured, which is an internal error.
 pub fn design(terminals: u64, ports: u64, prices: &Prices, search: bool) -> Result<Vec<(&'static str, Option<Design>)>, String> {
     smallest(terminals, ports)
         .into_par_iter()
@@ -97,11 +97,11 @@ fn built(name: &str, parameters: &Table) -> Result<Network, String> {
 
 fn one(candidate: Candidate, prices: &Prices, search: bool) -> Result<Design, String> {
     let network = Arc::new(build(&candidate)?);
-    let recommended = Recommended::of(&network, candidate.topology, search);
+    let recommended = RecommendedSchedule::of(&network, candidate.topology, search);
     Ok(Design { recommended, ..measure(candidate, &network, prices)? })
 }
 
-/// What is counted on a network without following all pairs.
+/// The properties of a network that need no walk over all pairs.
 fn measure(candidate: Candidate, network: &Network, prices: &Prices) -> Result<Design, String> {
     let (links, copper, cable_price) = cables(network, prices);
     let (terminals, routers) = (network.terminal_count(), network.router_count());
@@ -131,7 +131,7 @@ fn measure(candidate: Candidate, network: &Network, prices: &Prices) -> Result<D
     })
 }
 
-/// Why a network without a diameter is no design.
+/// The error for a disconnected network.
 fn disconnected(network: &Network) -> String {
     let pair = separated(network).map(|(from, to)| format!(": {} cannot reach {}", network.terminal_name(from), network.terminal_name(to)));
     format!("{} is disconnected{}", network.name(), pair.unwrap_or_default())
@@ -144,7 +144,7 @@ fn cables(network: &Network, prices: &Prices) -> (u64, u64, f64) {
         let (Endpoint::Router(from, _), Endpoint::Router(to, _)) = (network.source(channel), network.destination(channel)) else {
             continue;
         };
-        // All links here are of two channels; that from the lower router stands for both.
+        // All links here have two channels; the one from the lower router represents both.
         if from < to {
             let (one, is_copper) = prices.cable(prices.floor.cable_length(from.0, to.0, network.router_count()));
             links += 1;
@@ -167,8 +167,8 @@ fn all_to_all(network: &Network, graph: &Graph) -> f64 {
     (f64::from(network.terminal_count().saturating_sub(1)) / busiest.max(1.0)).min(1.0)
 }
 
-/// Messages of all pairs on the busiest channel of a dragonfly. A global link carries (a p)^2; a local one p^2 within the group,
-/// p h a p towards the other groups that its end serves and as many from those that its beginning serves.
+/// Messages of all pairs on the busiest channel of a dragonfly. A global link carries (a p)^2; a local one p^2 within the group, p h a p
+/// towards the other groups served by its end and the same from those served by its beginning.
 fn dragonfly_load(network: &Network) -> Option<f64> {
     let &[p, a, h] = network.labels().attribute("dragonfly")? else { return None };
     let [p, a, h] = [p, a, h].map(f64::from);
@@ -389,7 +389,7 @@ mod tests {
         design(terminals, ports, &prices, false).unwrap().into_iter().filter_map(|(_, design)| design).collect()
     }
 
-    /// The closed forms by which instances are chosen are those of the built networks.
+    /// The closed forms that choose the instances agree with the built networks.
     #[test]
     fn closed_forms_agree_with_the_built_networks() {
         for (terminals, ports) in [(10, 12), (100, 16), (500, 24), (1000, 36), (3000, 48)] {
@@ -408,7 +408,7 @@ mod tests {
         }
     }
 
-    /// What is told of a design is what the metrics of its network are, which share no code with it.
+    /// A design has the same values as the metrics of its network, which share no code with it.
     #[test]
     fn designs_are_measured_as_the_metrics_measure() {
         for (terminals, ports) in [(30, 10), (64, 12), (300, 24), (1000, 36)] {
@@ -470,8 +470,8 @@ mod tests {
         }
     }
 
-    /// What is recommended is what `kasuri schedule` counts, and no faster than the bandwidth of the channels allows. On a full mesh, fat trees,
-    /// MLFM and OFT a known schedule reaches the bound.
+    /// Recommendations equal the counts of `kasuri schedule`, and are no faster than the bandwidth of the channels allows. On a full mesh,
+    /// fat trees, MLFM and OFT a known schedule reaches the bound.
     #[test]
     fn recommended_schedules_come_as_near_to_the_bound_as_is_known() {
         for design in designs(24, 10) {
@@ -482,7 +482,7 @@ mod tests {
                 assert!(found.efficiency > 0.95, "{design:?}");
             }
         }
-        let large = designs(2 * u64::from(MOST_TERMINALS), 48);
+        let large = designs(2 * u64::from(MAX_SCHEDULED_TERMINALS), 48);
         assert!(large.iter().all(|design| design.recommended.is_none()));
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The example, as a file to start from.
 pub const EXAMPLE_LIST: &str = include_str!("price_list.toml");
 
-/// What can be bought. Prices in one currency, powers in watts, lengths in metres, rates in Gbit/s and a direction.
+/// A price list. Prices in one currency, powers in watts, lengths in metres, rates in Gbit/s and direction.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceList {
@@ -13,7 +13,7 @@ pub struct PriceList {
     pub date: String,
     /// The currency, for headings.
     pub currency: String,
-    /// What is to be connected.
+    /// The terminals to connect.
     pub terminal: TerminalPrice,
     /// Switches.
     pub switch: Vec<SwitchPrice>,
@@ -29,7 +29,7 @@ pub struct PriceList {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalPrice {
-    /// What it sends, over all its ports.
+    /// The rate of all its ports together.
     pub gbit_per_second: f64,
     /// Its adapter, without cable and optics.
     pub adapter_price: f64,
@@ -71,7 +71,7 @@ pub struct CableKind {
     pub per_m: f64,
     /// Power of both ends, without optics.
     pub watts: f64,
-    /// Does it need a transceiver at each end?
+    /// True if it needs a transceiver at each end.
     pub optics: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// So many of it.
+    /// This many of it.
     pub fn times(self, count: u64) -> Self {
         Self { price: self.price * count as f64, watts: self.watts * count as f64 }
     }
@@ -191,7 +191,7 @@ impl PriceList {
         }
     }
 
-    /// The cheapest link of a length and rate, with what is at both its ends.
+    /// The cheapest link of a length and rate, with the parts at both its ends.
     pub fn link(&self, metres: f64, gbit_per_second: f64) -> Cost {
         let of = |cable: &CableKind| {
             let part = gbit_per_second / cable.gbit_per_second;
@@ -208,7 +208,7 @@ impl PriceList {
 /// Ports of a switch, at most.
 const MAX_PORTS: u64 = 512;
 
-/// Is it a year, a month and a day?
+/// True for a text of a year, a month and a day.
 fn is_day(text: &str) -> bool {
     let parts: Vec<Option<u32>> = text.split('-').map(|part| part.parse().ok()).collect();
     text.len() == 10 && matches!(parts[..], [Some(2000..=2999), Some(1..=12), Some(1..=31)])

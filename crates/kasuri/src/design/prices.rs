@@ -1,4 +1,4 @@
-//! What routers and cables cost, and how long cables are: a file that the user can replace.
+//! Prices of routers and cables, and lengths of cables: a file that the user can replace.
 
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ pub struct Prices {
     pub router: RouterPrice,
     /// Cables.
     pub cable: CablePrices,
-    /// Where routers stand.
+    /// The floor plan of the routers.
     pub floor: Floor,
 }
 
@@ -56,7 +56,7 @@ pub struct CablePrice {
     pub per_m: f64,
 }
 
-/// Racks stand in a square of rows; each holds so many routers in the order of their numbers, and cables run along the rows and
+/// Racks form a square of rows; each holds the same number of routers in the order of their numbers, and cables run along the rows and
 /// across them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub struct Floor {
     pub row_m: f64,
     /// Length of a cable within a rack.
     pub within_rack_m: f64,
-    /// What a cable between racks needs beside its length, for both ends together.
+    /// The extra length of a cable between racks, for both ends together.
     pub between_racks_m: f64,
 }
 
@@ -107,7 +107,7 @@ impl Prices {
         Ok(prices)
     }
 
-    /// What a cable of this length costs, and whether it is copper.
+    /// The price of a cable of this length, and whether it is copper.
     pub fn cable(&self, metres: f64) -> (f64, bool) {
         let is_copper = metres <= self.cable.copper_up_to_m;
         let price = if is_copper { self.cable.copper } else { self.cable.optical };
@@ -116,7 +116,7 @@ impl Prices {
 }
 
 impl Floor {
-    /// The length of a cable between two of so many routers, by their numbers.
+    /// The length of a cable between two of `routers` routers, by their numbers.
     pub fn cable_length(&self, one: u32, other: u32, routers: u32) -> f64 {
         let (one, other) = (one / self.routers_per_rack, other / self.routers_per_rack);
         if one == other {

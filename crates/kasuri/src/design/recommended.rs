@@ -1,6 +1,6 @@
 //! How an all-to-all is best sent over a design: the schedule and the tie rule to set, found by counting messages.
 
-use crate::efficiency::{MOST_SEARCHED, NEAR, Tie, fastest_of, ties};
+use crate::efficiency::{EFFICIENT_SHARE, MAX_SEARCHED_RANKS, Tie, fastest_of, ties};
 use kasuri_network::network::Network;
 use kasuri_network::registry::find;
 use kasuri_network::routing::{ROUTINGS, Routing};
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use toml::Table;
 
 /// All-to-alls of more terminals are not counted: the messages of all pairs are followed one by one, which would take minutes.
-pub const MOST_TERMINALS: u32 = 2048;
+pub const MAX_SCHEDULED_TERMINALS: u32 = 2048;
 
 /// An all-to-all of all terminals of a design, in phases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recommended {
+pub struct RecommendedSchedule {
     /// `routing.algorithm`.
     pub routing: &'static str,
     /// Another key of `[routing]` with its value, where the routing's own rule among equal paths is not the best.
@@ -23,28 +23,28 @@ pub struct Recommended {
     pub schedule: &'static str,
     /// Phases.
     pub phases: u32,
-    /// What nothing can beat over what the phases take, both in transmissions of a message: at most 1.
+    /// The lower bound over the time of the phases, both in transmissions of a message: at most 1.
     pub efficiency: f64,
     /// It is far from the bound, and no better one has been searched because that takes long: `general` may be much better.
     pub unsearched: bool,
 }
 
-impl Recommended {
-    /// The fastest schedule that is known for all terminals of a network, with a search for one of any size if that is asked for; `None` of a
-    /// network that is too large, or without fixed routes.
+impl RecommendedSchedule {
+    /// The fastest schedule known for all terminals of a network; with `search`, a schedule is searched for networks of any size. `None` if
+    /// the network is too large or has no fixed routes.
     pub(super) fn of(network: &Arc<Network>, topology: &str, search: bool) -> Option<Self> {
         let terminals = network.terminal_count();
-        if terminals > MOST_TERMINALS {
+        if terminals > MAX_SCHEDULED_TERMINALS {
             return None;
         }
         let algorithm = routing_of(topology);
         let rules = std::iter::once(None).chain(ties(algorithm).iter().copied().map(Some));
         let routings = rules.filter_map(|tie| Some((tie, compile(network, algorithm, tie)?)));
-        let searched = if search { MOST_TERMINALS } else { MOST_SEARCHED };
+        let searched = if search { MAX_SCHEDULED_TERMINALS } else { MAX_SEARCHED_RANKS };
         let (found, tie) = fastest_of(network, &Job::All, terminals, searched, routings)?;
         let tie = tie.map(|(key, value)| format!("{key} = \"{value}\""));
         let efficiency = found.counted.lower_bound() as f64 / found.counted.time().max(1) as f64;
-        let unsearched = terminals > searched && efficiency < NEAR;
+        let unsearched = terminals > searched && efficiency < EFFICIENT_SHARE;
         let (schedule, phases) = (found.entry.name, found.plan.schedule.phases());
         Some(Self { routing: algorithm, tie, schedule, phases, efficiency, unsearched })
     }

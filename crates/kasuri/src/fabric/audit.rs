@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Audit {
     /// Switches.
@@ -28,17 +28,17 @@ pub struct Audit {
     pub cables: u64,
     /// How many cables, those of adapters and of hosts included, have each rate.
     pub rates: BTreeMap<String, u64>,
-    /// What the import found worth a look.
+    /// Oddities found by the import.
     pub notes: Vec<String>,
-    /// Pairs of switches whose cables are not as many, or not as fast, as the usual ones of the first.
+    /// Pairs of switches with fewer or slower cables than the usual pairs of the first.
     pub unequal_trunks: Vec<Trunk>,
     /// Cables that are slower than most of their kind: of adapters, and between switches.
     pub slow_cables: Vec<SlowCable>,
-    /// Switches with another number of cables to switches than most of those with as many steps to the nearest adapter.
+    /// Switches with another number of cables to switches than most of those at the same distance from the nearest adapter.
     pub unusual_switches: Vec<UnusualSwitch>,
-    /// What its tables do, if they are known.
+    /// The behaviour of the tables, if they are known.
     pub tables: Option<Routes>,
-    /// What they do with packets of some pairs alone, if that was asked; nothing is said of the others then.
+    /// The routes of some pairs only, if requested; the others are then not audited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairRoutes>,
 }
@@ -84,7 +84,7 @@ pub struct UnusualSwitch {
     pub usual_cables: u32,
 }
 
-/// What the tables do. Many fields, because each is a finding of its own.
+/// The findings on forwarding tables. It has many fields, because each is a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Routes {
     /// Routes: from each adapter to each address of every other one.
@@ -93,11 +93,11 @@ pub struct Routes {
     pub unreachable: u64,
     /// Those of them that are forwarding loops: packets go round from switch to switch.
     pub going_round: u64,
-    /// Ordered pairs of adapters of which some route does not arrive.
+    /// Ordered pairs of adapters with a route that does not arrive.
     pub unreachable_pairs: u64,
     /// The first of them, with the reason.
     pub unreachable_first: Vec<Unreachable>,
-    /// How many routes have so many cables between switches.
+    /// The number of routes by their number of cables between switches.
     pub hops: BTreeMap<u32, u64>,
     /// The mean.
     pub mean_hops: f64,
@@ -105,7 +105,7 @@ pub struct Routes {
     pub not_minimal: u64,
     /// The first of them.
     pub not_minimal_first: Vec<Detour>,
-    /// Can packets that arrive wait for each other in a cycle? Packets that go round are counted in [`Self::going_round`].
+    /// True if packets that arrive can wait for each other in a cycle. Looping packets are counted in [`Self::going_round`].
     pub credit_loops: bool,
     /// The cycle, a cable and its virtual lane each.
     pub cycle: Vec<String>,
@@ -118,7 +118,7 @@ pub struct Routes {
     pub dependencies: [u64; 2],
     /// All adapters send to all others alike.
     pub uniform: Loads,
-    /// Each adapter sends to the one so many further in the order of names.
+    /// Each adapter sends to the adapter at a fixed distance in the order of names.
     pub shift: Shifts,
 }
 
@@ -129,7 +129,7 @@ pub struct Unreachable {
     pub from: String,
     /// To where.
     pub to: String,
-    /// What happens.
+    /// The problem.
     pub problem: String,
 }
 
@@ -171,7 +171,7 @@ pub struct CableLoad {
 /// Shift traffic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shifts {
-    /// How many shifts were looked at: all, or an evenly spaced sample.
+    /// The number of shifts counted: all, or an evenly spaced sample.
     pub looked_at: u32,
     /// Of how many.
     pub of: u32,
@@ -186,22 +186,22 @@ pub struct Shifts {
 }
 
 /// How many pairs of a list are shown.
-pub(super) const SHOWN: usize = 10;
+pub(super) const MAX_SHOWN_PAIRS: usize = 10;
 
-/// Routes of shifts that are looked at; beyond that a sample of the shifts is taken.
-const SHIFT_ROUTES: u64 = 4_000_000;
+/// The most routes of shifts to count; beyond that a sample of the shifts is taken.
+const MAX_SHIFT_ROUTES: u64 = 4_000_000;
 
-/// Looks at a fabric; `top` cables are named of each kind of traffic.
+/// Audits a fabric; `top` cables are named of each kind of traffic.
 pub fn audit(fabric: &Fabric, top: usize) -> Audit {
     Audit { tables: fabric.network.tables().map(|tables| routes(fabric, tables, top)), ..cables(fabric) }
 }
 
-/// Looks at a fabric and at what its tables do with packets of these pairs of terminals alone, each to the first address of the other.
+/// Audits a fabric and the routes of these pairs of terminals only, each to the first address of the destination.
 pub fn audit_pairs(fabric: &Fabric, tables: &Arc<ForwardingTables>, pairs: &[(TerminalId, TerminalId)], top: usize) -> Audit {
     Audit { pairs: Some(routes_of(fabric, tables, pairs, top)), ..cables(fabric) }
 }
 
-/// What there is to say of a fabric without its tables.
+/// The findings on a fabric without its tables.
 pub fn cables(fabric: &Fabric) -> Audit {
     let (network, details) = (&fabric.network, &fabric.details);
     let mut rates: BTreeMap<String, u64> = BTreeMap::new();
@@ -340,7 +340,7 @@ fn unusual_switches(fabric: &Fabric, ranks: &[u32]) -> Vec<UnusualSwitch> {
 /// Follows every route.
 fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes {
     let network = &fabric.network;
-    let mut walked = Walked::new(network);
+    let mut walked = RouteCounts::new(network);
     let homes = Homes::of(network);
     // Terminals of one router often follow each other.
     let (mut path, mut shortest) = (Vec::new(), (None, Vec::new()));
@@ -436,8 +436,8 @@ impl Homes {
     }
 }
 
-/// What is counted while routes are followed.
-struct Walked<'a> {
+/// The counts collected while routes are followed.
+struct RouteCounts<'a> {
     network: &'a Network,
     routes: u64,
     unreachable: u64,
@@ -451,14 +451,14 @@ struct Walked<'a> {
     load: Vec<f64>,
 }
 
-impl<'a> Walked<'a> {
+impl<'a> RouteCounts<'a> {
     fn new(network: &'a Network) -> Self {
         let load = vec![0.0; network.channel_count() as usize];
         let (strays, hops, detours) = (Vec::new(), BTreeMap::new(), Vec::new());
         Self { network, routes: 0, unreachable: 0, going_round: 0, pairs: 0, strays, hops, not_minimal: 0, detours, load }
     }
 
-    /// The routes of so many sources at one router, to one of `addresses` addresses of a terminal.
+    /// Counts the routes of `count` sources at one router, to one of `addresses` addresses of a terminal.
     fn arrived(&mut self, count: u64, addresses: usize, path: &[ChannelId], shortest: Option<u32>, sources: &[TerminalId], to: TerminalId) {
         let hops = path.len() as u32 - 1;
         self.routes += count;
@@ -466,7 +466,7 @@ impl<'a> Walked<'a> {
         path.iter().for_each(|channel| self.load[channel.index()] += count as f64 / addresses as f64);
         if let Some(shortest) = shortest.filter(|&shortest| shortest < hops) {
             self.not_minimal += count;
-            if let Some(&source) = sources.iter().find(|&&source| source != to).filter(|_| self.detours.len() < SHOWN) {
+            if let Some(&source) = sources.iter().find(|&&source| source != to).filter(|_| self.detours.len() < MAX_SHOWN_PAIRS) {
                 let (from, to) = (self.name(source), self.name(to));
                 self.detours.push(Detour { from, to, hops, shortest });
             }
@@ -478,7 +478,7 @@ impl<'a> Walked<'a> {
         self.unreachable += 1;
         self.going_round += u64::from(matches!(stray, Stray::Round(_)));
         self.pairs += u64::from(is_first);
-        if self.strays.len() < SHOWN {
+        if self.strays.len() < MAX_SHOWN_PAIRS {
             let unreachable = Unreachable { from: self.name(source), to: self.name(to), problem: stray.describe(self.network) };
             self.strays.push(unreachable);
         }
@@ -486,7 +486,7 @@ impl<'a> Walked<'a> {
 
     fn without_address(&mut self, source: TerminalId, to: TerminalId) {
         (self.routes, self.unreachable, self.pairs) = (self.routes + 1, self.unreachable + 1, self.pairs + 1);
-        if self.strays.len() < SHOWN {
+        if self.strays.len() < MAX_SHOWN_PAIRS {
             self.strays.push(Unreachable { from: self.name(source), to: self.name(to), problem: "it has no LID".to_owned() });
         }
     }
@@ -522,7 +522,7 @@ impl<'a> Walked<'a> {
     }
 }
 
-/// The cables between switches that take the longest for what is on them.
+/// The cables between switches with the longest time for their load.
 pub(super) fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoad> {
     let mut channels = by_time(fabric, |channel| load[channel.index()]);
     channels.truncate(top);
@@ -546,7 +546,7 @@ fn shifts(fabric: &Fabric, tables: &ForwardingTables, top: usize) -> Shifts {
     let network = &fabric.network;
     let terminals = network.terminal_count();
     let of = terminals.saturating_sub(1);
-    let looked_at = (SHIFT_ROUTES / u64::from(terminals.max(1))).clamp(1, u64::from(of.max(1))) as u32;
+    let looked_at = (MAX_SHIFT_ROUTES / u64::from(terminals.max(1))).clamp(1, u64::from(of.max(1))) as u32;
     let mut count = Counts::new(network);
     let (mut sum, mut max, mut worst) = (0u64, 0, 0);
     let shift_of = |number: u32| 1 + (u64::from(number) * u64::from(of) / u64::from(looked_at)) as u32;

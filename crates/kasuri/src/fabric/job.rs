@@ -73,9 +73,9 @@ impl Routes {
     }
 }
 
-/// What a schedule does to a fabric.
+/// The load of a schedule on a fabric.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct JobCost {
     /// By step.
     pub steps: Vec<Step>,
     /// Bytes by channel, in all steps together.
@@ -97,7 +97,7 @@ pub struct Step {
     pub shared: u32,
 }
 
-impl Taken {
+impl JobCost {
     /// The time of all steps one after the other.
     pub fn time(&self) -> f64 {
         self.steps.iter().map(|step| step.time).sum()
@@ -152,15 +152,15 @@ impl Order {
 
 /// A collective with the size of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct JobCollective<'a> {
     /// Its name.
     pub collective: &'a str,
-    /// Bytes of a message: of the block for each destination in an all-to-all, of each rank's contribution elsewhere.
+    /// Bytes of a message: of the block for each destination in an all-to-all, of each rank's contribution in other collectives.
     pub bytes: u64,
 }
 
-impl Asked<'_> {
-    /// Bytes that stand for one flit, so that the messages of all ranks fit into 32-bit numbers.
+impl JobCollective<'_> {
+    /// Bytes per flit such that the messages of all ranks fit into 32-bit numbers.
     fn unit(self, ranks: u32) -> u32 {
         let all = self.bytes.saturating_mul(u64::from(ranks));
         all.div_ceil(1 << 31).clamp(1, u32::MAX.into()) as u32
@@ -204,7 +204,7 @@ impl<'a> Job<'a> {
     ///
     /// # Errors
     /// An unknown collective, or sizes that do not fit.
-    pub fn usual(&self, asked: Asked<'_>) -> Result<(&'static str, Box<dyn Collective>), String> {
+    pub fn usual(&self, asked: JobCollective<'_>) -> Result<(&'static str, Box<dyn Collective>), String> {
         let entry = COLLECTIVES.iter().find(|entry| entry.collective == asked.collective).ok_or_else(|| {
             let mut names: Vec<&str> = COLLECTIVES.iter().map(|entry| entry.collective).collect();
             names.dedup();
@@ -215,7 +215,7 @@ impl<'a> Job<'a> {
     }
 
     /// Takes all steps of a schedule for the ranks of these positions.
-    pub fn run(&self, collective: &dyn Collective, asked: Asked<'_>, placed: &[u32]) -> Taken {
+    pub fn run(&self, collective: &dyn Collective, asked: JobCollective<'_>, placed: &[u32]) -> JobCost {
         let unit = u64::from(asked.unit(self.ranks()));
         let mut counter = Counter::new(self);
         let mut steps = Vec::with_capacity(collective.rounds() as usize);
@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
             }
             steps.extend(counter.end_step());
         }
-        Taken { steps, totals: counter.totals }
+        JobCost { steps, totals: counter.totals }
     }
 
     /// The messages of one step on each channel between routers that carries more than one, most loaded first.
@@ -248,9 +248,9 @@ impl<'a> Job<'a> {
         shared
     }
 
-    /// What nothing can beat with these routes: the most that a host must send or receive, and in an all-to-all what the busiest channel
-    /// carries in all. `None` of an operation without data.
-    pub fn bound(&self, asked: Asked<'_>) -> Option<Bound> {
+    /// A lower bound on the time with these routes: the most that a host must send or receive, and in an all-to-all the total load of the
+    /// busiest channel. `None` for an operation without data.
+    pub fn bound(&self, asked: JobCollective<'_>) -> Option<Bound> {
         let unit = f64::from(asked.unit(self.ranks()));
         let least = Least::of(asked.collective, &self.parameters_or_none(asked)?)?;
         let network = &self.fabric.network;
@@ -265,7 +265,7 @@ impl<'a> Job<'a> {
         Some(if of_routes.time > of_hosts.time { of_routes } else { of_hosts })
     }
 
-    /// The time of the busiest channel behind the first routers when each rank sends so many bytes to every other one.
+    /// The time of the busiest channel behind the first routers when each rank sends `bytes` to every other one.
     fn busiest_of_all_pairs(&self, bytes: u64) -> Bound {
         let mut at_home = BTreeMap::new();
         self.routes.home.iter().zip(0..).for_each(|(&home, rank)| at_home.entry(home).or_insert((rank, 0u64)).1 += 1);
@@ -286,7 +286,7 @@ impl<'a> Job<'a> {
         busiest
     }
 
-    fn parameters_or_none(&self, asked: Asked<'_>) -> Option<Parameters> {
+    fn parameters_or_none(&self, asked: JobCollective<'_>) -> Option<Parameters> {
         let parameters = asked.parameters(self.ranks());
         parameters.check().is_ok().then_some(parameters)
     }
@@ -300,13 +300,13 @@ impl<'a> Job<'a> {
         placed
     }
 
-    /// All algorithms of a collective in both orders of ranks, and the schedules that are made for a network; a search for one is made for
-    /// at most `searched` ranks. The fastest first. `usual` is what the algorithm of this name was found to do.
-    pub fn alternatives(&self, asked: Asked<'_>, searched: u32, usual: (&'static str, &Taken)) -> Vec<Alternative> {
+    /// All algorithms of a collective in both orders of ranks, and the schedules made for a network, the fastest first; one is searched for
+    /// at most `searched` ranks. `usual` is the cost of the algorithm of this name.
+    pub fn alternatives(&self, asked: JobCollective<'_>, searched: u32, usual: (&'static str, &JobCost)) -> Vec<Alternative> {
         let mut found = Vec::new();
         let is_by_switch = self.placed(Order::BySwitch) == self.placed(Order::Given);
         let orders: &[Order] = if is_by_switch { &[Order::Given] } else { &[Order::Given, Order::BySwitch] };
-        let mut add = |schedule: &'static str, order: &Order, outcome: &Taken| {
+        let mut add = |schedule: &'static str, order: &Order, outcome: &JobCost| {
             found.push(Alternative { schedule, order: *order, steps: outcome.steps.len(), time: outcome.time() });
         };
         for entry in COLLECTIVES.iter().filter(|entry| entry.collective == asked.collective) {
@@ -315,8 +315,9 @@ impl<'a> Job<'a> {
             if collective.is_made_for_sizes() {
                 continue;
             }
-            let is_too_much =
-                collective.rounds() >= self.ranks().saturating_sub(1) && self.ranks() > MANY_RANKS && entry.schedule != "shift";
+            let is_too_much = collective.rounds() >= self.ranks().saturating_sub(1)
+                && self.ranks() > MAX_RANKS_FOR_LONG_SCHEDULES
+                && entry.schedule != "shift";
             if !is_too_much {
                 for order in orders {
                     match order {
@@ -336,11 +337,11 @@ impl<'a> Job<'a> {
         found
     }
 
-    /// A schedule that is made for a network, for this job, and what it does.
+    /// A schedule made for a network, for this job, and its cost.
     ///
     /// # Errors
     /// There is none of this name, or it does not serve these terminals.
-    pub fn scheduled(&self, name: &str, asked: Asked<'_>) -> Result<(Counted, Taken), String> {
+    pub fn scheduled(&self, name: &str, asked: JobCollective<'_>) -> Result<(Counted, JobCost), String> {
         let entry = SCHEDULES
             .iter()
             .find(|entry| entry.name == name)
@@ -356,10 +357,10 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Of more ranks only the first of the algorithms with a step for each rank is looked at.
-const MANY_RANKS: u32 = 1024;
+/// With more ranks, only the first of the algorithms with a step for each rank is counted.
+const MAX_RANKS_FOR_LONG_SCHEDULES: u32 = 1024;
 
-/// What is on a channel in a step.
+/// The load of a channel in a step.
 #[derive(Clone, Copy, Default)]
 struct Load {
     bytes: u64,

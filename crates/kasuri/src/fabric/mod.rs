@@ -1,4 +1,4 @@
-//! What a real fabric's tables do: where packets go, what waits for what, which cables are loaded.
+//! The routes of real fabrics: destinations, credit loops and loaded cables.
 
 pub mod audit;
 pub mod job;

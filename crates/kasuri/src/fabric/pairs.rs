@@ -1,6 +1,6 @@
-//! What forwarding tables do with the packets of some pairs of terminals.
+//! The routes of some pairs of terminals by forwarding tables.
 
-use super::audit::{Loads, SHOWN, Unreachable, assumed_lanes, busiest, lane_name};
+use super::audit::{Loads, MAX_SHOWN_PAIRS, Unreachable, assumed_lanes, busiest, lane_name};
 use kasuri_config::fabric::Fabric;
 use kasuri_network::deadlock::{EscapePath, Verdict, check_within};
 use kasuri_network::id::TerminalId;
@@ -15,17 +15,17 @@ use std::sync::Arc;
 /// Routes of pairs, each to the first address of its destination.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairRoutes {
-    /// Pairs; one that stands several times counts as often.
+    /// Pairs; repeated ones count each time.
     pub routes: u64,
-    /// Those whose packets do not arrive.
+    /// Pairs with packets that do not arrive.
     pub unreachable: u64,
     /// Those of them that are forwarding loops: packets go round from switch to switch.
     pub going_round: u64,
     /// The first of them, with the reason.
     pub unreachable_first: Vec<Unreachable>,
-    /// How many routes have so many cables between switches.
+    /// The number of routes by their number of cables between switches.
     pub hops: BTreeMap<u32, u64>,
-    /// Can those of these packets that arrive wait for each other in a cycle?
+    /// True if delivered ones of these packets can wait for each other in a cycle.
     pub credit_loops: bool,
     /// The cycle, a cable and its virtual lane each.
     pub cycle: Vec<String>,
@@ -55,7 +55,7 @@ pub(super) fn routes_of(fabric: &Fabric, tables: &ForwardingTables, pairs: &[(Te
         };
         if let Err(problem) = result {
             unreachable += 1;
-            if lost.len() < SHOWN {
+            if lost.len() < MAX_SHOWN_PAIRS {
                 let [from, to] = [from, to].map(|terminal| network.terminal_names().of(terminal.0));
                 lost.push(Unreachable { from, to, problem });
             }

@@ -1,15 +1,14 @@
 //! The rules by which BookSim 2 warms up, samples, stops and gives up (`measure.rules = "booksim"`).
 //!
-//! Source: BookSim 2, `TrafficManager::_SingleSim` and `Run`, and `BatchTrafficManager::_SingleSim`; reading of commit
-//! 28f43299. In words: warm up for a number of sample periods, clearing the statistics before every other one; then sample
-//! cumulatively until neither the mean latency nor the accepted rate changes by more than a threshold three times in a row, or
-//! until the number of periods is used up (which is no error); give up as unstable when the mean latency, the ages of the flits
-//! inside counted in, exceeds a limit. These rules know no confidence interval: a mean counts as converged when it changes
-//! little from period to period, which near saturation it does long before it is right; and beyond saturation, where packets that never
-//! leave their queue are not counted. So the status is not BookSim 2's word: where less than 0.95 of the offered load was accepted the
-//! network is saturated, and `booksim_status` says what BookSim 2 makes of it.
+//! Source: BookSim 2, `TrafficManager::_SingleSim` and `Run`, and `BatchTrafficManager::_SingleSim`; reading of commit 28f43299. In words:
+//! warm up for a number of sample periods, clearing the statistics before every other one; then sample cumulatively until neither the mean
+//! latency nor the accepted rate changes by more than a threshold three times in a row, or until the number of periods is used up (which is
+//! not an error); give up as unstable when the mean latency, including the ages of the flits inside, exceeds a limit. These rules know no
+//! confidence interval: a mean counts as converged when it changes little from period to period. Near saturation that happens long before
+//! the mean is right, and beyond saturation packets that never leave their queue are not counted. So the status differs from BookSim 2's: a
+//! network that accepted less than 0.95 of the offered load is saturated, and `booksim_status` gives BookSim 2's verdict.
 
-use super::growth::ACCEPTED_OF_OFFERED;
+use super::growth::MIN_ACCEPTED_SHARE;
 use super::{Measurement, Offer, Report};
 use kasuri_config::{BookSimRules, SimType};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
@@ -103,8 +102,8 @@ impl BookSim {
         }
     }
 
-    /// What became of a network whose sampling has ended: saturated, where less than 0.95 of what is offered was accepted by more than four
-    /// standard deviations of what Poisson sources offer.
+    /// The status after sampling: saturated if less than 0.95 of the offered load was accepted, by more than four standard deviations of
+    /// the flits of Poisson sources.
     fn judge(&mut self) -> Status {
         let (flits, cycles) = (self.sampled.0 as f64, self.sampled.1 as f64);
         let offered = self.offer.flits_per_cycle * cycles;
@@ -113,7 +112,7 @@ impl BookSim {
             return Status::Converged;
         }
         let (accepted, offered_load) = (flits / cycles / f64::from(self.offer.terminals), self.offer.load());
-        let is_saturated = flits < ACCEPTED_OF_OFFERED * offered - chance;
+        let is_saturated = flits < MIN_ACCEPTED_SHARE * offered - chance;
         let word = self.status.map_or("", BookSimStatus::name);
         self.notes.push(format!(
             "while sampling {accepted:.4} flits/terminal/cycle were accepted of the offered {offered_load:.4}, so that {}; BookSim 2 would end as {word}",
@@ -159,10 +158,9 @@ impl BookSim {
         if self.rules.warmup_periods > 0 { self.periods + 1 >= self.rules.warmup_periods } else { settled }
     }
 
-    /// Whether latency and accepted rate have changed little since the period before; remembers them.
+    /// Returns whether latency and accepted rate have changed little since the period before; remembers them.
     ///
-    /// Without any packet the means are not numbers; no comparison with them holds, so that they count as settled, as in
-    /// BookSim 2.
+    /// Without any packet the means are not numbers; all comparisons with them are false, so that they count as settled, as in BookSim 2.
     fn settled(&mut self, interval: &Interval) -> bool {
         let counted = interval.counted;
         let latency = counted.packet_latency as f64 / counted.packets as f64;
@@ -271,8 +269,8 @@ mod tests {
         Offer { terminals, sources: terminals, packets_per_cycle: flits / 5.0, flits_per_cycle: flits, ..Offer::default() }
     }
 
-    /// A network that accepts 0.136 of 0.2 at a steady latency: BookSim 2 takes it for stable, and that is not what it is. At 0.192 of 0.2,
-    /// beyond chance but not by a twentieth, it is taken for what BookSim 2 takes it for, with a word about it.
+    /// A network that accepts 0.136 of 0.2 at a steady latency is saturated, although BookSim 2 calls it stable. At 0.192 of 0.2, beyond
+    /// chance but by less than a twentieth, it gets BookSim 2's status with a note.
     #[test]
     fn what_accepts_far_less_than_is_offered_is_saturated() {
         for (accepted, status, notes) in

@@ -12,7 +12,7 @@ pub struct Completion {
     now: u64,
 }
 
-/// Cycles between two looks at the clock and at requests to stop.
+/// Cycles between two checks of the clock and of requests to stop.
 const INTERVAL: u64 = 1_000;
 
 impl Completion {

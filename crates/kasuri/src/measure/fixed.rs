@@ -1,6 +1,6 @@
-//! Fixed lengths: warm up for so many cycles, measure for so many, drain.
+//! Measurement of fixed length: warm up, measure, drain.
 
-use super::growth::{ACCEPTED_OF_OFFERED, Growth};
+use super::growth::{Growth, MIN_ACCEPTED_SHARE};
 use super::steady_state::Series;
 use super::warm_up::WarmUp;
 use super::{Measurement, Offer, Report};
@@ -35,12 +35,12 @@ enum Stage {
 /// Intervals into which the measured cycles are divided, for batch means.
 const INTERVALS: u64 = 200;
 
-/// No interval is longer, so that a request to stop is heard.
+/// The longest interval, so that a request to stop takes effect.
 const LONGEST_INTERVAL: u64 = 1_000;
 
-/// Draining may take this many times the measured cycles, and at least so many cycles.
+/// Draining may take this many times the measured cycles, and at least [`MIN_DRAIN_CYCLES`].
 const DRAIN_FACTOR: u64 = 4;
-const LEAST_DRAIN: u64 = 20_000;
+const MIN_DRAIN_CYCLES: u64 = 20_000;
 
 impl Fixed {
     /// `warm_up`: cycles before measuring (at least 1 passes); `None`: until MSER-5 finds the network settled.
@@ -87,16 +87,18 @@ impl Fixed {
                 }
             }
             Stage::Draining { .. } if interval.outstanding_packets == 0 => Command::End(Status::Converged),
-            Stage::Draining { from } if self.now - from >= (DRAIN_FACTOR * self.cycles).max(LEAST_DRAIN) => Command::End(Status::MaxCycles),
+            Stage::Draining { from } if self.now - from >= (DRAIN_FACTOR * self.cycles).max(MIN_DRAIN_CYCLES) => {
+                Command::End(Status::MaxCycles)
+            }
             Stage::Draining { .. } => Command::Continue,
         }
     }
 
-    /// Was less than 0.95 of the offered load accepted, by more than four standard deviations of what Poisson sources offer?
+    /// True if less than 0.95 of the offered load was accepted, by more than four standard deviations of the flits of Poisson sources.
     fn accepts_too_little(&self) -> bool {
         let cycles = self.cycles as f64;
         let chance = 4.0 * self.offer.deviation(cycles);
-        (self.accepted_flits as f64) < ACCEPTED_OF_OFFERED * self.offer.flits_per_cycle * cycles - chance
+        (self.accepted_flits as f64) < MIN_ACCEPTED_SHARE * self.offer.flits_per_cycle * cycles - chance
     }
 }
 
@@ -114,7 +116,7 @@ impl Fixed {
         left.min(self.max_cycles.saturating_sub(self.now)).max(1)
     }
 
-    /// The end of the present stage, if it hangs on nothing that is measured.
+    /// The end of the present stage, if it does not depend on measurements.
     fn end(&self) -> Option<u64> {
         match (self.stage, &self.warm_up) {
             (Stage::WarmingUp, WarmUp::Cycles(cycles)) => Some(*cycles),
@@ -188,7 +190,7 @@ mod tests {
         assert!(width < 0.05 * queues.mean_latency());
     }
 
-    /// What is assured holds, whatever is measured: here nothing.
+    /// Assured intervals hold for any measurements; here there are none.
     #[test]
     fn assured_intervals_are_of_one_length_and_let_the_run_go_on() {
         for (warm_up, cycles, max_cycles) in [(100, 400, 10_000), (5_000, 77, 10_000), (2_500, 300_000, 100_000), (0, 1_000, 1_000_000)] {
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn overload_is_saturated_and_a_short_limit_is_named() {
         assert_eq!(run(1.5, 1_000, 10_000, 1_000_000).0, Status::Saturated);
-        // Too short for a trend: the accepted rate tells.
+        // Too short for a trend: the accepted rate decides.
         assert_eq!(run(4.0, 10, 1_000, 1_000_000).0, Status::Saturated);
         assert_eq!(run(0.4, 1_000, 10_000, 5_000).0, Status::MaxCycles);
     }

@@ -1,7 +1,7 @@
-//! When a run is warm, precise, saturated or finished: the controllers that engines ask after each interval.
+//! Rules of measurement: the controllers that engines ask after each interval whether a run is warm, precise, saturated or finished.
 //!
-//! One file for each rule of measurement. An engine knows none of them; a controller knows no engine. After the run a
-//! controller says what it found ([`Measurement::report`]).
+//! Each rule has a file. Engines and controllers do not know each other. After the run a controller reports its findings
+//! ([`Measurement::report`]).
 
 pub mod booksim;
 pub mod completion;
@@ -25,8 +25,8 @@ use kasuri_model::scenario::{Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;
 use kasuri_workload::traffic::PacketSizes;
 
-/// The controller for a study: BookSim 2's rules if asked for, else completion for closed workloads, fixed lengths if
-/// `measure.cycles` is given, and the steady state otherwise.
+/// The controller for a study: BookSim 2's rules if chosen, else completion for closed workloads, fixed lengths if `measure.cycles` is
+/// given, and the steady state otherwise.
 pub fn controller(study: &Study) -> Box<dyn Measurement> {
     let (scenario, measure) = (&study.scenario, &study.measure);
     let max_cycles = measure.max_cycles;
@@ -38,9 +38,9 @@ pub fn controller(study: &Study) -> Box<dyn Measurement> {
     }
 }
 
-/// A controller that can say afterwards what it found.
+/// A controller that reports its findings.
 pub trait Measurement: Controller {
-    /// What the statistics of the engine do not say.
+    /// The findings beyond the statistics of the engine.
     fn report(&self) -> Report;
 
     /// The state of the measurement, in a clause, for a user who waits for it.
@@ -49,7 +49,7 @@ pub trait Measurement: Controller {
     }
 }
 
-/// What a controller knows at the end of a run.
+/// A controller's findings at the end of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Half-width of the 95 % confidence interval of the mean packet latency, cycles.
@@ -60,11 +60,11 @@ pub struct Report {
     pub accepted_throughput_ci95: Option<f64>,
     /// How BookSim 2 would have ended, if its rules were followed.
     pub booksim_status: Option<BookSimStatus>,
-    /// What a reader of the result should know.
+    /// Notes for the reader of the result.
     pub notes: Vec<String>,
 }
 
-/// What the sources of a scenario offer, all classes and terminals together.
+/// The offered load of a scenario, all classes and terminals together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Offer {
     /// Terminals of the network.
@@ -77,7 +77,7 @@ pub struct Offer {
     pub flits_per_cycle: f64,
     /// The sum over the packets of a cycle of their squared lengths, flits^2, replies included.
     pub squares_per_cycle: f64,
-    /// Is that the mean in the long run? Where tables of users change and accesses fail, less is sent.
+    /// True if that is the long-run mean. With changing tables of users and failing accesses, the real load is lower.
     pub is_exact: bool,
     /// The longest delay of an answer, cycles.
     pub longest_delay: u64,
@@ -88,17 +88,17 @@ pub struct Offer {
     pub rare_per_cycle: Option<f64>,
 }
 
-/// Packets of a length weigh much if they are this part of the mean square of lengths, by which queues grow (Pollaczek and Khinchine).
-const WEIGHTY: f64 = 0.01;
+/// Packets of a class matter if they have this share of the mean square of lengths, by which queues grow (Pollaczek and Khinchine).
+const MIN_CLASS_WEIGHT: f64 = 0.01;
 
 /// How often a cycle the rarest length of packets comes that weighs much, where packets come at a rate.
 fn rarest(sizes: &PacketSizes, packets_per_cycle: f64) -> f64 {
-    let weighs = |&(flits, probability): &(u32, f64)| probability * f64::from(flits).powi(2) >= WEIGHTY * sizes.mean_square();
+    let weighs = |&(flits, probability): &(u32, f64)| probability * f64::from(flits).powi(2) >= MIN_CLASS_WEIGHT * sizes.mean_square();
     sizes.distribution().filter(weighs).map(|(_, probability)| probability * packets_per_cycle).fold(packets_per_cycle, f64::min)
 }
 
 impl Offer {
-    /// Works out what a scenario offers.
+    /// The offered load of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
         let mut offer = Self { terminals, is_exact: scenario.users.is_none(), ..Self::default() };
@@ -118,7 +118,7 @@ impl Offer {
         offer
     }
 
-    /// Notes what of a class is rare, late or hangs on a phase.
+    /// Notes rare events, delays and phases of a class.
     fn note_events(&mut self, class: &TrafficClass, sources: u32, packets: f64) {
         if packets <= 0.0 {
             return;
@@ -140,7 +140,7 @@ impl Offer {
         self.flits_per_cycle / f64::from(self.terminals.max(1))
     }
 
-    /// Does every terminal offer all that its channel carries? A load is a sum over classes, so it may miss 1 by a rounding.
+    /// True if every terminal offers the full load of its channel. A load is a sum over classes, so it may miss 1 by a rounding.
     pub(crate) fn is_full(&self) -> bool {
         (self.load() - 1.0).abs() <= 1e-9
     }
@@ -150,7 +150,7 @@ impl Offer {
         if self.packets_per_cycle > 0.0 { self.flits_per_cycle / self.packets_per_cycle } else { 1.0 }
     }
 
-    /// What two networks offer together.
+    /// The offered load of two networks together.
     #[cfg(test)]
     pub(crate) fn with(self, other: &Self) -> Self {
         Self {
@@ -162,7 +162,7 @@ impl Offer {
         }
     }
 
-    /// The standard deviation of the flits that Poisson sources offer in so many cycles (Bernoulli and periodic ones deviate less).
+    /// The standard deviation of the flits of Poisson sources in `cycles` cycles (Bernoulli and periodic ones deviate less).
     pub(crate) fn deviation(&self, cycles: f64) -> f64 {
         let of_equal_lengths = self.packets_per_cycle * self.mean_packet_flits().powi(2);
         (cycles * self.squares_per_cycle.max(of_equal_lengths)).sqrt()

@@ -8,7 +8,7 @@
 //! definition; a network whose throughput collapses beyond saturation is still below it there.
 
 use super::Offer;
-use super::growth::ACCEPTED_OF_OFFERED;
+use super::growth::MIN_ACCEPTED_SHARE;
 use kasuri_model::engine::{Outcome, Status};
 
 /// A load so small that packets do not meet, flits/terminal/cycle: the mean latency there is the zero-load latency.
@@ -18,12 +18,12 @@ pub(crate) const ZERO_LOAD: f64 = 0.001;
 const LATENCY_FACTOR: f64 = 3.0;
 
 /// The bracket of the bisection is at last this narrow: absolutely, and as a part of the load.
-const WIDTH: f64 = 0.005;
-const RELATIVE_WIDTH: f64 = 0.02;
+const BRACKET_WIDTH: f64 = 0.005;
+const RELATIVE_BRACKET_WIDTH: f64 = 0.02;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Found<T> {
+pub(crate) struct SearchResult<T> {
     /// The saturation load, `None` if even the highest load is sustained.
     pub(crate) load: Option<f64>,
     /// The trial at that load (at the highest load if all are sustained).
@@ -37,14 +37,14 @@ pub(crate) fn search<T, E>(
     highest: f64,
     mut run: impl FnMut(f64) -> Result<T, E>,
     is_sustained: impl Fn(&T) -> bool,
-) -> Result<Found<T>, E> {
+) -> Result<SearchResult<T>, E> {
     let (mut below, mut above) = (0.0, highest);
     let mut at_above = run(highest)?;
     let mut trials = 1;
     if is_sustained(&at_above) {
-        return Ok(Found { load: None, trial: at_above, trials });
+        return Ok(SearchResult { load: None, trial: at_above, trials });
     }
-    while above - below > WIDTH.min(RELATIVE_WIDTH * above) {
+    while above - below > BRACKET_WIDTH.min(RELATIVE_BRACKET_WIDTH * above) {
         let middle = 0.5 * (below + above);
         let trial = run(middle)?;
         trials += 1;
@@ -53,23 +53,23 @@ pub(crate) fn search<T, E>(
         } else {
             (above, at_above) = (middle, trial);
         }
-        // A network that sustains nothing at all (a routing that starves some terminals) would be halved for ever.
+        // A network that sustains nothing at all (a routing that starves some terminals) would be halved endlessly.
         if above < ZERO_LOAD {
             break;
         }
     }
-    Ok(Found { load: Some(above), trial: at_above, trials })
+    Ok(SearchResult { load: Some(above), trial: at_above, trials })
 }
 
-/// Does the network sustain what it was offered in this run?
+/// True if the network sustained the offered load in this run.
 ///
-/// The accepted rate is compared with an allowance of four standard deviations of what Poisson sources offer in the measured
-/// time: a short run at a low load may well have been offered 5 % less than it should.
+/// The comparison allows for four standard deviations of the flits of Poisson sources in the measured time: a short run at a low load may
+/// well have been offered 5 % less than intended.
 pub(crate) fn is_sustained(outcome: &Outcome, offer: &Offer, zero_load_latency: Option<f64>) -> bool {
     let cycles = outcome.measured_cycles as f64;
     let allowance = 4.0 * offer.deviation(cycles);
     let accepted = outcome.accepted_flits.iter().sum::<u64>() as f64;
-    let is_accepted = accepted + allowance >= ACCEPTED_OF_OFFERED * offer.flits_per_cycle * cycles;
+    let is_accepted = accepted + allowance >= MIN_ACCEPTED_SHARE * offer.flits_per_cycle * cycles;
     let is_quick = match (outcome.packet_latency.mean(), zero_load_latency) {
         (Some(latency), Some(zero)) => latency <= LATENCY_FACTOR * zero,
         _ => true,
@@ -93,7 +93,7 @@ mod tests {
     fn the_load_is_found_to_its_width_from_above() {
         for saturation in [0.9, 0.5, 0.4237, 0.25, 0.1, 0.02] {
             let found = find(saturation, 1.0).0.unwrap();
-            let width = WIDTH.min(RELATIVE_WIDTH * found);
+            let width = BRACKET_WIDTH.min(RELATIVE_BRACKET_WIDTH * found);
             assert!((saturation..=saturation + width).contains(&found), "{saturation}: {found}");
         }
         assert!(find(0.42, 1.0).1 <= 10);

@@ -7,11 +7,11 @@
 /// Observations that make one mean of MSER-5.
 const MSER_GROUP: usize = 5;
 
-/// Where the stationary part of a series begins by MSER-5: the number of leading observations to leave out.
+/// The beginning of the stationary part of a series by MSER-5: the number of leading observations to drop.
 ///
-/// The series is reduced to means of five; the truncation point is the one that minimises the squared standard error of the
-/// mean of what is left. The last five means are no candidates, because a handful of values may lie close together by chance
-/// and would then win. `None`: the series is too short (fewer than ten means) to be judged.
+/// The series is reduced to means of five; the truncation point minimises the squared standard error of the mean of the rest. The last five
+/// means are excluded, because a handful of values may lie close together by chance and would then win. `None`: the series has fewer than
+/// ten means, too few to judge.
 pub(crate) fn mser5(series: &[f64]) -> Option<usize> {
     let means: Vec<f64> = series.chunks_exact(MSER_GROUP).map(mean).collect();
     if means.len() < 10 {
@@ -86,7 +86,7 @@ pub(crate) fn student_t_975(degrees: usize) -> f64 {
         + (3.0 * power(7) + 19.0 * power(5) + 17.0 * power(3) - 15.0 * Z) / (384.0 * v * v * v)
 }
 
-/// What one interval adds to a ratio: `sum` over `weight`, for example packet latency over packets.
+/// The contribution of an interval to a ratio: `sum` over `weight`, for example packet latency over packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sample {
     /// Numerator.
@@ -104,10 +104,10 @@ const FINER_ALLOWANCE: f64 = 0.1;
 /// The least number of the longer batches that bound the interval from below.
 const LONGER_BATCHES: usize = 6;
 
-/// A slope of more than so many standard errors is a trend.
+/// A slope of more standard errors than this is a trend.
 const TREND_ERRORS: f64 = 3.0;
 
-/// Batches of latencies whose neighbours correlate more than this are made longer.
+/// Batches of latencies are made longer if neighbours correlate more than this.
 pub(crate) const LATENCY_CORRELATION: f64 = 0.2;
 
 /// The same for rates. Throughput wanders a little around its mean instead of making excursions upwards as latency does, and
@@ -116,32 +116,31 @@ pub(crate) const RATE_CORRELATION: f64 = 0.5;
 
 /// Batch means of a ratio, sequentially: batches grow with the series until neighbours no longer correlate.
 ///
-/// Traps, and what is done about them. (1) Latencies of neighbouring intervals correlate, the more the nearer to saturation:
-/// taking them as independent would give intervals that are far too narrow; hence batches, and no interval while their means
-/// correlate. (2) Intervals hold different numbers of packets: a batch's value is a ratio of sums, so that packets weigh the
-/// same. (3) Looking after every interval and stopping at the first narrow moment stops too early: the series is looked at
-/// only when it has grown by a fifth since the last look, by a half since one that found it precise, never with fewer than 20 batches, and
-/// two looks must agree. (4) Twenty
-/// batches overlook a correlation of one half more often than not: batches of half the length, of which there are twice as many, must
-/// not correlate either, and the interval is no narrower than one from batches three times as long. (5) Latencies are skewed to the right, so
-/// that intervals miss the mean from below far more often than from above: skewness widens them.
+/// Traps and remedies: (1) Latencies of neighbouring intervals correlate, the more the nearer to saturation: taking them as independent
+/// would give confidence intervals that are far too narrow; hence batches, and no interval while their means correlate. (2) Intervals hold
+/// different numbers of packets: a batch's value is a ratio of sums, so that packets weigh the same. (3) Checking after every interval and
+/// stopping at the first narrow moment stops too early: the series is checked only when it has grown by a fifth since the last check, by a
+/// half since one that found it precise, never with fewer than 20 batches, and two checks must agree. (4) Twenty batches overlook a
+/// correlation of one half more often than not: batches of half the length, twice as many, must not correlate either, and the interval is
+/// no narrower than one from batches three times as long. (5) Latencies are skewed to the right, so that intervals miss the mean from below
+/// far more often than from above: skewness widens them.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchMeans {
     samples: Vec<Sample>,
     max_correlation: f64,
-    /// Are samples independent by their making?
+    /// True if the samples are independent by construction.
     are_replications: bool,
     per_batch: usize,
     next_look: usize,
-    /// What the last look found: the number of samples then and the half-width.
+    /// The last check: its number of samples and its half-width.
     judged: Option<(usize, f64)>,
-    /// Whether the last look found the mean precise.
+    /// True if the last check found the mean precise.
     was_precise: bool,
 }
 
-/// What a look at the batches says.
+/// The result of a check of the batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Look {
+pub(crate) enum PrecisionCheck {
     /// It is not time to look, there are too few batches, or they correlate, or their mean is not known well enough yet.
     Undecided,
     /// The relative half-width of the 95 % confidence interval is at most as wide as asked, in two looks that follow.
@@ -171,7 +170,7 @@ impl BatchMeans {
         Self { are_replications: true, per_batch: 1, next_look: BATCHES.start, ..Self::new(max_correlation) }
     }
 
-    /// Puts the first look off until there are so many samples.
+    /// Postpones the first check until there are `samples` samples.
     pub(crate) fn wait_for(&mut self, samples: usize) {
         self.next_look = self.next_look.max(samples);
     }
@@ -192,26 +191,25 @@ impl BatchMeans {
         self.samples.iter().map(|sample| sample.weight).sum()
     }
 
-    /// Looks at the series if it is time. `precision`: the relative half-width that is wide enough.
-    pub(crate) fn look(&mut self, precision: f64) -> Look {
+    /// Checks the series if it is due. `precision`: the target for the relative half-width.
+    pub(crate) fn look(&mut self, precision: f64) -> PrecisionCheck {
         if self.samples.len() < self.next_look {
-            return Look::Undecided;
+            return PrecisionCheck::Undecided;
         }
         self.next_look = self.samples.len() + self.samples.len().div_ceil(5);
         while self.samples.len() / self.per_batch >= BATCHES.end {
             self.per_batch *= 2;
         }
         let Some(batches) = self.batches(self.per_batch).filter(|batches| batches.len() >= BATCHES.start) else {
-            return Look::Undecided;
+            return PrecisionCheck::Undecided;
         };
         let tolerance = precision * mean(&batches).abs();
         if drifts_up(&batches, tolerance) {
-            return Look::Drifting;
+            return PrecisionCheck::Drifting;
         }
         let width = if self.correlate(self.per_batch, &batches) {
-            // No t interval holds; batches grow longer as the series does. But where all batches together lie within the
-            // tolerance their correlation does no harm: the throughput of a saturated network may creep to its limit for ever
-            // in steps of a millionth.
+            // No t interval holds; batches grow longer as the series does. But if all batches lie within the tolerance, their correlation
+            // does no harm: the throughput of a saturated network may creep to its limit endlessly in steps of a millionth.
             range(&batches)
         } else {
             self.cautious_half_width(self.per_batch, &batches).unwrap_or(f64::INFINITY)
@@ -224,7 +222,7 @@ impl BatchMeans {
             // Means that are low by chance come with low deviations, and so look precise too soon. What follows is not chosen by chance.
             self.next_look = self.samples.len() + self.samples.len().div_ceil(2);
         }
-        if confirmed { Look::Precise } else { Look::Undecided }
+        if confirmed { PrecisionCheck::Precise } else { PrecisionCheck::Undecided }
     }
 
     /// The half-width of the 95 % confidence interval by all that is there, and whether its batches still correlate.
@@ -251,7 +249,7 @@ impl BatchMeans {
         }
     }
 
-    /// Do batches of this length correlate, or those of half the length?
+    /// True if batches of this length correlate, or those of half the length.
     fn correlate(&self, per_batch: usize, batches: &[f64]) -> bool {
         let finer = if self.are_replications && per_batch == 1 { None } else { self.batches((per_batch / 2).max(1)) };
         correlation(batches) > self.max_correlation
@@ -260,14 +258,14 @@ impl BatchMeans {
 
     /// The half-width by these batches, at least that by batches three times as long.
     fn cautious_half_width(&self, per_batch: usize, batches: &[f64]) -> Option<f64> {
-        // Replications overlook nothing: what is left of one in the next is short.
+        // Replications overlook nothing: the carry-over from one to the next is short.
         let longer = self.batches(3 * per_batch).filter(|longer| longer.len() >= LONGER_BATCHES && !self.are_replications);
         let by_longer = longer.and_then(|longer| half_width_95(&longer)).unwrap_or(0.0);
         corrected_half_width(batches).map(|width| width.max(by_longer) * widening(batches))
     }
 
-    /// Do the values rise along a straight line, by more than `tolerance` from the first to the last batch and by more than three standard
-    /// errors of the slope, those errors widened for what they correlate?
+    /// True if the values rise along a straight line, by more than `tolerance` from the first to the last batch and by more than three
+    /// standard errors of the slope, widened for their correlation.
     pub(crate) fn rises(&self, tolerance: f64) -> bool {
         let per_batch = (self.samples.len() / BATCHES.start).max(1);
         self.batches(per_batch).filter(|batches| batches.len() >= BATCHES.start).is_some_and(|batches| {
@@ -286,10 +284,10 @@ impl BatchMeans {
     }
 }
 
-/// Does the first quarter lie below the rest by more than four standard errors of the difference, and by more than this?
+/// True if the first quarter lies below the rest by more than `tolerance` and by more than four standard errors of the difference.
 ///
 /// One-sided, because a network starts empty and its latency settles from below. The errors are those of the rest about a straight line,
-/// widened for what it correlates.
+/// widened for its correlation.
 fn drifts_up(batches: &[f64], tolerance: f64) -> bool {
     let (early, late) = batches.split_at(batches.len() / 4);
     let rise = mean(late) - mean(early);
@@ -317,8 +315,8 @@ fn slope(values: &[f64]) -> (f64, f64) {
     (slope, (variance / (count * (count * count - 1.0) / 12.0)).sqrt())
 }
 
-/// The slope of a straight line through equidistant values, a step, and the variance of what is left, multiplied for an AR(1) series by that
-/// of a mean of many values over the same of independent ones.
+/// The slope per step of a straight line through equidistant values, and the variance of the residuals, multiplied for an AR(1) series by
+/// the variance of a mean of many values over that of independent ones.
 fn line(values: &[f64]) -> (f64, f64) {
     let (count, centre, middle) = (values.len() as f64, mean(values), (values.len() - 1) as f64 / 2.0);
     let places = || (0..values.len()).map(|place| place as f64 - middle);
@@ -410,7 +408,7 @@ mod tests {
                 loop {
                     value = coefficient * value + (1.0_f64 - coefficient * coefficient).sqrt() * normal(&mut stream);
                     batches.push(Sample { sum: 100.0 * (20.0 + value), weight: 100.0 });
-                    if batches.look(0.02) == Look::Precise {
+                    if batches.look(0.02) == PrecisionCheck::Precise {
                         break;
                     }
                 }

@@ -1,17 +1,15 @@
 //! Kasuri's own rule for open traffic: warm up, measure until the answer is precise, recognise saturation.
 //!
-//! 1. *Warm-up* until MSER-5 cuts the series of interval means of packet latency in its first half, and for twice the longest delay of
-//!    an answer at least.
-//! 2. *Measuring*, for as long at least as all that went before, until the 95 % confidence interval of the mean packet latency, by batch
-//!    means, is as narrow as asked, and nothing speaks against it ([`Obstacle`]): enough packets and enough of what is rare have come, the
-//!    accepted rate is known and is the offered one, and what waits does not grow. If the batches then show that the latency was still
-//!    rising when measuring began, the warm-up was too short and measuring begins anew; since it then lasts as long as all before,
-//!    that happens a few times at most.
-//! 3. *Draining* until every measured packet has arrived, and every answer to one: leaving out those that are late would leave out the
-//!    slow ones.
+//! 1. *Warm-up* until MSER-5 cuts the series of interval means of packet latency in its first half, and for at least twice the longest
+//!    delay of an answer.
+//! 2. *Measuring*, for at least as long as the run so far, until the 95 % confidence interval of the mean packet latency, by batch means, is
+//!    as narrow as requested, and no [`Obstacle`] is left: enough packets and rare events have come, the accepted rate is known and equals
+//!    the offered one, and the backlog does not grow. If the batches then show that the latency was still rising when measuring began, the
+//!    warm-up was too short and measuring restarts; each restart at least doubles the run, so that there are only a few.
+//! 3. *Draining* until every measured packet has arrived, and every answer to one: dropping late packets would drop the slow ones.
 //!
-//! Sources that hang on a phase that they draw once ([`Offer::phase_cycles`]) would give the answer of that draw, time and again the same;
-//! so their phases are drawn anew from time to time, and the stretches between are the samples.
+//! Sources with a random phase ([`Offer::phase_cycles`]) would repeat the answer of that one draw; so their phases are redrawn from time to
+//! time, and the stretches between are the samples.
 //!
 //! A network that is found saturated has no mean latency. Its accepted throughput has a steady state, so that is measured
 //! instead, to the same precision. A load so near to saturation that its latency cannot be known within the limit
@@ -19,10 +17,10 @@
 //!
 //! The confidence interval comes from all packets that arrive in an interval, whenever they were created. The packets of the
 //! result are those created while measuring. The two differ only at the edges; among the packets created *and* arrived since
-//! measuring began the fast ones would be too many at first.
+//! measuring began, fast ones would be over-represented at first.
 
 use super::growth::{Growth, content};
-use super::statistics::{BatchMeans, LATENCY_CORRELATION, Look, RATE_CORRELATION, Sample};
+use super::statistics::{BatchMeans, LATENCY_CORRELATION, PrecisionCheck, RATE_CORRELATION, Sample};
 use super::warm_up::WarmUp;
 use super::{Measurement, Offer, Report};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
@@ -49,13 +47,13 @@ pub struct SteadyState {
     near_saturation: Option<NearSaturation>,
     /// When that is tested next: each time that the run has grown by a tenth.
     next_doubt: u64,
-    /// What kept the run from ending when its latency was precise.
+    /// The last obstacle to the end of a run with a precise latency.
     obstacle: Option<Obstacle>,
     restarts: u32,
     redraws: u32,
 }
 
-/// Where the run stands.
+/// The stage of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     WarmingUp,
@@ -74,18 +72,18 @@ struct NearSaturation {
     cycles: f64,
 }
 
-/// Why a run whose latency looks precise has not converged.
+/// The reasons why a run with a precise latency has not converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Obstacle {
     /// Too few packets have arrived: for quantiles, or for each terminal.
     FewPackets,
-    /// So many events of those that are rare and weigh much are expected in the measured time.
+    /// Too few rare events of high weight in the measured time: this many are expected.
     FewEvents(f64),
     /// The accepted rate is known to this part of itself only.
     VagueRate(f64),
     /// The accepted rate is not the offered one: flits/terminal/cycle.
     OtherRate { accepted: f64, offered: f64 },
-    /// What waits and travels still grows.
+    /// The number of waiting and travelling flits still grows.
     Growing,
 }
 
@@ -118,35 +116,35 @@ const INTERVALS_PER_RUN: u64 = 400;
 const MIN_PACKETS: f64 = 1000.0;
 const MIN_PACKETS_PER_TERMINAL: f64 = 10.0;
 
-/// Rare events for a result: so many that their number varies by a seventh.
+/// Rare events for a result: with this many their number varies by a seventh.
 const MIN_RARE_EVENTS: f64 = 50.0;
 
 /// The accepted rate need not be known better than this, whatever the asked precision: its mean is the offered load, which is known, and
 /// coins tossed independently leave 1.96 / sqrt(packets) for any rule to wait for.
 const RATE_PRECISION: f64 = 0.025;
 
-/// A stretch between two draws of phases lasts for so many periods at least, and for so many mean latencies: each draw disturbs the traffic,
-/// and what meets then delays packets for some latencies, which counts the less the longer a stretch is and must be the less the more precise
-/// the answer is to be. On a mesh of 4 x 4 under `transpose` at a load of 0.25, stretches of 5, 10 and 20 periods make the mean latency
-/// 0.30, 0.14 and 0.06 % higher than those of 80 periods, at a load of 0.1 0.02 % and less (1,000 runs each).
-const PERIODS_OF_STRETCH: f64 = 20.0;
-const LATENCIES_OF_STRETCH: f64 = 16.0;
-const LATENCIES_TIMES_PRECISION: f64 = 0.4;
+/// The least length of a stretch between two draws of phases, in periods and in mean latencies. Each draw disturbs the traffic, and packets
+/// then collide and are delayed for some latencies; longer stretches weaken this effect, and a more precise answer needs longer ones. On a
+/// mesh of 4 x 4 under `transpose` at a load of 0.25, stretches of 5, 10 and 20 periods make the mean latency 0.30, 0.14 and 0.06 % higher
+/// than those of 80 periods, at a load of 0.1 0.02 % and less (1,000 runs each).
+const STRETCH_PERIODS: f64 = 20.0;
+const STRETCH_LATENCIES: f64 = 16.0;
+const STRETCH_LATENCIES_TIMES_PRECISION: f64 = 0.4;
 
 /// The length of the intervals, cycles.
 pub(super) fn interval_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     let wanted = (PACKETS_PER_INTERVAL / offer.packets_per_cycle).ceil();
-    // The cast saturates: a load of 0 asks for endless intervals.
+    // The cast saturates: a load of 0 would need endless intervals.
     (wanted as u64).min(max_cycles / INTERVALS_PER_RUN).max(SHORTEST_INTERVAL)
 }
 
-/// Intervals of a run whose answer is precise at the first look that may say so: until it has warmed up, and until two looks agree. Runs of
-/// meshes of 8 x 8 to 64 x 64 at low loads took 126 to 159.
-const LEAST_INTERVALS: u64 = 125;
+/// Intervals of a run that is precise at the first possible check: until it has warmed up, and until two checks agree. Runs of meshes of 8
+/// x 8 to 64 x 64 at low loads took 126 to 159.
+const MIN_RUN_INTERVALS: u64 = 125;
 
 /// About the least cycles of a run that measures until its answer is precise.
 pub fn least_cycles(offer: &Offer, max_cycles: u64) -> u64 {
-    (LEAST_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
+    (MIN_RUN_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
 
 /// After this multiple of the cycles of the shortest run a load may count as near saturation: nearly all runs have ended by then.
@@ -179,7 +177,7 @@ impl SteadyState {
             first: None,
             latest: 0.0,
             near_saturation: None,
-            next_doubt: CYCLES_OF_DOUBT.saturating_mul(least_cycles(&offer, max_cycles)),
+            next_doubt: NEAR_SATURATION_FACTOR.saturating_mul(least_cycles(&offer, max_cycles)),
             obstacle: None,
             restarts: 0,
             redraws: 0,
@@ -227,7 +225,7 @@ impl SteadyState {
         }
         let mean = if self.stage == Stage::Measuring { self.series.packet_latency.mean()? } else { self.latest };
         let found = NearSaturation { slowdown: mean / self.first?, cycles: self.cycles_to_precision()? };
-        (found.slowdown > SATURATED_SLOWDOWN && found.cycles > BEYOND_LIMIT * self.max_cycles as f64).then_some(found)
+        (found.slowdown > SATURATED_SLOWDOWN && found.cycles > UNREACHABLE_PRECISION_FACTOR * self.max_cycles as f64).then_some(found)
     }
 
     /// The cycles of a run until its mean latency is as precise as wanted. While measuring, the present interval narrows with the root of
@@ -240,7 +238,7 @@ impl SteadyState {
                 let part = width / self.series.packet_latency.mean()?;
                 Some(self.series.cycles as f64 * (part / self.precision).powi(2))
             }
-            Stage::WarmingUp => Some(2.0 * MEMORY_OF_WARM_UP * self.now as f64 / self.precision.powi(2)),
+            Stage::WarmingUp => Some(2.0 * MIN_WARM_UP_MEMORY * self.now as f64 / self.precision.powi(2)),
             Stage::Draining | Stage::MeasuringThroughput => None,
         }
     }
@@ -258,8 +256,8 @@ impl SteadyState {
         self.series = Series::new(&self.offer);
         if stage == Stage::Measuring {
             if let Some(period) = self.offer.phase_cycles {
-                let latencies = LATENCIES_OF_STRETCH.max(LATENCIES_TIMES_PRECISION / self.precision);
-                let cycles = (PERIODS_OF_STRETCH * period).max(latencies * self.latest);
+                let latencies = STRETCH_LATENCIES.max(STRETCH_LATENCIES_TIMES_PRECISION / self.precision);
+                let cycles = (STRETCH_PERIODS * period).max(latencies * self.latest);
                 self.series.take_stretches((cycles / self.interval as f64).ceil() as usize);
             }
             if !warm_up_is_given {
@@ -272,18 +270,18 @@ impl SteadyState {
     fn measure(&mut self, interval: &Interval) -> Command {
         let is_stretch_over = self.series.push(interval);
         match self.series.packet_latency.look(self.precision) {
-            Look::Drifting => {
+            PrecisionCheck::Drifting => {
                 self.restarts += 1;
                 return self.start(Stage::Measuring);
             }
-            Look::Precise => {
+            PrecisionCheck::Precise => {
                 self.obstacle = self.series.obstacle(&self.offer, self.precision, self.min_packets);
                 if self.obstacle.is_none() {
                     self.stage = Stage::Draining;
                     return Command::Drain;
                 }
             }
-            Look::Undecided => {}
+            PrecisionCheck::Undecided => {}
         }
         if is_stretch_over && self.offer.phase_cycles.is_some() {
             self.redraws += 1;
@@ -295,9 +293,9 @@ impl SteadyState {
     fn measure_throughput(&mut self, interval: &Interval) -> Command {
         self.series.push(interval);
         match self.series.accepted_throughput.look(self.precision) {
-            Look::Drifting => self.start(Stage::MeasuringThroughput),
-            Look::Precise => Command::End(Status::Saturated),
-            Look::Undecided => Command::Continue,
+            PrecisionCheck::Drifting => self.start(Stage::MeasuringThroughput),
+            PrecisionCheck::Precise => Command::End(Status::Saturated),
+            PrecisionCheck::Undecided => Command::Continue,
         }
     }
 
@@ -409,19 +407,19 @@ impl Series {
         }
     }
 
-    /// Makes so many intervals a sample, each independent of the others. Before anything is pushed.
+    /// Makes this many intervals one sample, independent of the others. Call it before the first push.
     fn take_stretches(&mut self, intervals: usize) {
         self.stretch = intervals.max(1);
         self.packet_latency = BatchMeans::of_replications(LATENCY_CORRELATION);
         self.network_latency = BatchMeans::of_replications(LATENCY_CORRELATION);
     }
 
-    /// Puts the first look off until so many intervals have been pushed.
+    /// Postpones the first check until this many intervals have been pushed.
     fn wait_for(&mut self, intervals: usize) {
         self.packet_latency.wait_for(intervals.div_ceil(self.stretch));
     }
 
-    /// Adds an interval; does it complete a sample?
+    /// Adds an interval; returns whether it completes a sample.
     pub(super) fn push(&mut self, interval: &Interval) -> bool {
         self.cycles += interval.cycles;
         let packets = interval.arrived.packets as f64;
@@ -446,7 +444,7 @@ impl Series {
         is_complete
     }
 
-    /// What speaks against taking the measured time for a fair sample of the steady state, once the latency looks precise.
+    /// The obstacle to taking the measured time for a fair sample of the steady state, once the latency looks precise.
     fn obstacle(&self, offer: &Offer, precision: f64, min_packets: f64) -> Option<Obstacle> {
         if self.packet_latency.weight() < min_packets {
             return Some(Obstacle::FewPackets);
@@ -455,7 +453,7 @@ impl Series {
             return Some(Obstacle::FewEvents(events));
         }
         self.obstacle_of_rate(offer, precision).or_else(|| {
-            // By Little's law what is inside is as many packets as are created in a mean latency.
+            // By Little's law the network holds the packets created in a mean latency.
             let tolerance = precision * self.content.mean().unwrap_or(0.0);
             self.content.rises(tolerance).then_some(Obstacle::Growing)
         })
@@ -473,7 +471,7 @@ impl Series {
         is_other.then_some(Obstacle::OtherRate { accepted, offered })
     }
 
-    /// The confidence intervals by what was seen.
+    /// The confidence intervals of the measurement.
     pub(super) fn report(&self) -> Report {
         let packet_latency = self.packet_latency.half_width();
         let mut report = Report {
@@ -550,8 +548,8 @@ mod tests {
         }
     }
 
-    /// Measuring lasts for as long as all before, so that each new beginning at least doubles the run: of one with n intervals no more than
-    /// log2(n / 50) follow each other, also where queues fill for ever so long.
+    /// Each measurement lasts at least as long as everything before it, so that each restart at least doubles the run: a run of n intervals
+    /// has no more than log2(n / 50) restarts, also where queues fill for an arbitrarily long time.
     #[test]
     fn measuring_begins_anew_a_few_times_at_most() {
         for seed in 0..10 {
@@ -561,8 +559,8 @@ mod tests {
         }
     }
 
-    /// One queue of 64 is offered 1.01 of what it serves, the others a fiftieth of that: there is no mean latency, though this queue has
-    /// but a third of all packets.
+    /// One queue of 64 is offered 1.01 of its service rate, the others a fiftieth of that: there is no mean latency, though this queue has
+    /// only a third of all packets.
     #[test]
     fn one_queue_that_grows_among_many_is_no_steady_state() {
         for seed in 0..10 {
@@ -573,7 +571,7 @@ mod tests {
         }
     }
 
-    /// What the sources make is not what was asked of them, by far more than chance: no latency is then that of the offered load.
+    /// The sources create a load that differs from the requested one by far more than chance: no latency belongs to the offered load then.
     #[test]
     fn a_load_other_than_the_offered_one_does_not_converge() {
         let mut queues = Queues::new(16, 0.06, 5, 1);

@@ -110,7 +110,7 @@ impl Queues {
         interval
     }
 
-    /// Lets a controller that never restarts what is counted see two families of queues as one network.
+    /// Runs two families of queues as one network, under a controller that never restarts the counts.
     pub(crate) fn run_both(one: &mut Self, other: &mut Self, controller: &mut dyn Measurement) -> Status {
         let mut phase = Phase::WarmUp;
         loop {

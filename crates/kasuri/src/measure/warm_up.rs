@@ -34,8 +34,8 @@ impl WarmUp {
 
 /// MSER-5 on a growing series.
 ///
-/// A cut in the later half means that the series has not shown yet where it settles (White 1997). Whoever asks again after
-/// every interval finds a lucky moment sooner or later; so the series must grow by a quarter between two looks.
+/// A cut in the later half means that the series has not yet settled (White 1997). Checking after every interval finds a lucky moment
+/// sooner or later; so the series must grow by a quarter between two checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Truncation {
     series: Vec<f64>,

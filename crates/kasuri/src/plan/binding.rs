@@ -12,7 +12,7 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// The cores for so many threads, of which the calling one is the first.
+    /// The cores for `threads` threads, the calling one first.
     pub(super) fn of(threads: usize) -> Self {
         let cores = if threads > 1 { allowed() } else { Vec::new() };
         if cores.len() != threads {
@@ -42,7 +42,7 @@ impl Drop for Binding {
     }
 }
 
-/// The cores on which the calling thread may run; none where the system does not tell.
+/// The cores that the calling thread may use; none if the system does not report them.
 #[cfg(target_os = "linux")]
 fn allowed() -> Vec<usize> {
     use nix::sched::{CpuSet, sched_getaffinity};
@@ -55,7 +55,7 @@ fn allowed() -> Vec<usize> {
     Vec::new()
 }
 
-/// The calling thread runs on these cores alone. If the system does not let it, that costs time and changes no result.
+/// Binds the calling thread to these cores. If the system refuses, that costs time and changes no result.
 #[cfg(target_os = "linux")]
 fn keep_to(cores: &[usize]) {
     use nix::sched::{CpuSet, sched_setaffinity};

@@ -1,4 +1,4 @@
-//! Who has how many of the cores: runs come first, and where fewer runs than cores are left, a run gets several.
+//! Assigns cores: runs come first, and once fewer runs than cores are left, a run gets several.
 
 use crate::estimate::Kind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ pub(super) struct Cores {
     budget: usize,
     /// The most threads of a run, if that was said.
     most: Option<usize>,
-    use_of: Mutex<Use>,
+    use_of: Mutex<CoreUsage>,
 }
 
-/// What is in use.
+/// The usage of cores.
 #[derive(Debug)]
-struct Use {
+struct CoreUsage {
     /// Runs that have begun and not ended, and that have not begun.
     running: usize,
     left: usize,
-    /// Threads of runs beside the first of each.
+    /// Threads of runs besides the first of each.
     further: usize,
 }
 
@@ -30,29 +30,29 @@ impl Cores {
         let fitting = (available / threads.unwrap_or(1)).max(1);
         let jobs = if threads.is_some() { jobs.map_or(fitting, |jobs| jobs.min(fitting)) } else { jobs.unwrap_or(fitting) };
         let budget = jobs * threads.unwrap_or(1).min(available.max(1));
-        Self { jobs, budget, most: threads, use_of: Mutex::new(Use { running: 0, left: runs, further: 0 }) }
+        Self { jobs, budget, most: threads, use_of: Mutex::new(CoreUsage { running: 0, left: runs, further: 0 }) }
     }
 
-    /// Runs at the same time, at most as many as there are.
+    /// Runs at the same time, at most all of them.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.clamp(1, self.lock().left.max(1))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Use> {
+    fn lock(&self) -> MutexGuard<'_, CoreUsage> {
         self.use_of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run begins, until what is returned is dropped.
-    pub(super) fn begin_run(&self) -> Begun<'_> {
+    /// Begins a run; it ends when the returned value is dropped.
+    pub(super) fn begin_run(&self) -> CoreLease<'_> {
         let mut now = self.lock();
         now.running += 1;
         now.left = now.left.saturating_sub(1);
-        Begun { cores: self }
+        CoreLease { cores: self }
     }
 
-    /// Lends threads to a run that has begun and would be faster with so many, until what is returned is dropped. Does it take more, too, if
-    /// that is what was said?
-    pub(super) fn lend(&self, useful: usize, takes_more: bool) -> Lent<'_> {
+    /// Lends threads to a run that would be faster with `useful` of them, until the returned value is dropped. `takes_more`: the run also
+    /// takes further threads if `--threads` asks for them.
+    pub(super) fn lend(&self, useful: usize, takes_more: bool) -> ExtraThreads<'_> {
         let mut now = self.lock();
         let at_a_time = self.jobs.min(now.running + now.left).max(1);
         let share = self.budget / at_a_time;
@@ -60,7 +60,7 @@ impl Cores {
         let wanted = self.most.map_or(useful, |most| if takes_more { most } else { most.min(useful) });
         let further = wanted.min(share).saturating_sub(1).min(idle);
         now.further += further;
-        Lent { cores: self, further }
+        ExtraThreads { cores: self, further }
     }
 }
 
@@ -68,7 +68,7 @@ impl Cores {
 /// and its kind.
 pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f64 {
     let jobs = cores.jobs();
-    let mut busy: Vec<(f64, Begun<'_>, Lent<'_>)> = Vec::new();
+    let mut busy: Vec<(f64, CoreLease<'_>, ExtraThreads<'_>)> = Vec::new();
     let (mut now, mut last) = (0.0, 0.0f64);
     for &(seconds, useful, kind) in runs {
         if busy.len() == jobs
@@ -86,30 +86,30 @@ pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f6
 }
 
 /// A run that has begun.
-pub(super) struct Begun<'c> {
+pub(super) struct CoreLease<'c> {
     cores: &'c Cores,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for CoreLease<'_> {
     fn drop(&mut self) {
         self.cores.lock().running -= 1;
     }
 }
 
-/// Threads that are lent to a run beside its first.
-pub(super) struct Lent<'c> {
+/// Threads lent to a run besides its first.
+pub(super) struct ExtraThreads<'c> {
     cores: &'c Cores,
     further: usize,
 }
 
-impl Lent<'_> {
+impl ExtraThreads<'_> {
     /// All threads of the run.
     pub(super) fn threads(&self) -> usize {
         self.further + 1
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for ExtraThreads<'_> {
     fn drop(&mut self) {
         self.cores.lock().further -= self.further;
     }
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The threads of so many runs that all begin before any ends.
+    /// The threads of `runs` runs that all begin before any ends.
     fn threads(cores: &Cores, runs: usize, useful: usize) -> Vec<usize> {
-        let begun: Vec<Begun<'_>> = (0..runs).map(|_| cores.begin_run()).collect();
-        let lent: Vec<Lent<'_>> = begun.iter().map(|_| cores.lend(useful, true)).collect();
-        lent.iter().map(Lent::threads).collect()
+        let begun: Vec<CoreLease<'_>> = (0..runs).map(|_| cores.begin_run()).collect();
+        let lent: Vec<ExtraThreads<'_>> = begun.iter().map(|_| cores.lend(useful, true)).collect();
+        lent.iter().map(ExtraThreads::threads).collect()
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is said, no more threads run than there are cores, or than `--jobs` alone asks for.
+        /// Under any settings, no more threads run than there are cores, or than `--jobs` alone allows.
         #[test]
         fn nothing_is_oversubscribed(
             runs in 1..20usize,
@@ -188,7 +188,7 @@ mod tests {
             let cores = Cores::new(runs, jobs, threads, available);
             let most = available.max(if threads.is_none() { jobs.unwrap_or(1) } else { 1 });
             let mut left = runs;
-            // Runs begin and end in the order of a queue, as many at a time as there may be.
+            // Runs begin and end in the order of a queue, with the allowed number at a time.
             let (mut begun, mut sum) = (Vec::new(), 0);
             while left > 0 || !begun.is_empty() {
                 if left > 0 && begun.len() < cores.jobs {

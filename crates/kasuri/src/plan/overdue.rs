@@ -24,8 +24,8 @@ impl<'a> Overdue<'a> {
     /// A run that is expected to take `expected` seconds from now on, if that is known; `notice` gets a sentence each time that it is
     /// overdue.
     pub(super) fn new(rules: Box<dyn Measurement>, expected: Option<f64>, notice: &'a dyn Fn(String)) -> Self {
-        let due = expected.and_then(|seconds| Duration::try_from_secs_f64(OVERDUE * seconds).ok());
-        let next = due.map_or(Duration::MAX, |due| due.max(SHORT));
+        let due = expected.and_then(|seconds| Duration::try_from_secs_f64(OVERDUE_FACTOR * seconds).ok());
+        let next = due.map_or(Duration::MAX, |due| due.max(MIN_OVERDUE_TIME));
         Self { rules, begin: Instant::now(), expected: expected.unwrap_or(0.0), next, notice }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Overdue<'a> {
     }
 }
 
-impl Controller for Overdue<'_> {
+impl Controller for OverdueWatch<'_> {
     fn interval_cycles(&mut self) -> u64 {
         self.rules.interval_cycles()
     }
@@ -69,12 +69,12 @@ impl Controller for Overdue<'_> {
         self.rules.weighs_ages()
     }
 
-    fn wants_end(&self) -> bool {
-        self.rules.wants_end()
+    fn should_stop(&self) -> bool {
+        self.rules.should_stop()
     }
 }
 
-impl Measurement for Overdue<'_> {
+impl Measurement for OverdueWatch<'_> {
     fn report(&self) -> Report {
         self.rules.report()
     }
@@ -119,7 +119,7 @@ mod tests {
         for (expected, begun_before, notices) in [(0.2, 3.0, 0), (0.2, 5.0, 1), (0.001, 1.5, 0), (0.001, 2.5, 1)] {
             let said = RefCell::new(Vec::new());
             let notice = |sentence: String| said.borrow_mut().push(sentence);
-            let mut overdue = Overdue::new(Box::new(Endless), Some(expected), &notice);
+            let mut overdue = OverdueWatch::new(Box::new(Endless), Some(expected), &notice);
             overdue.begin = Instant::now().checked_sub(Duration::from_secs_f64(begun_before)).unwrap();
             for end_cycle in [700, 800] {
                 assert_eq!(overdue.interval_ended(&Interval { end_cycle, ..Interval::default() }), Command::Continue);
@@ -128,7 +128,7 @@ mod tests {
             assert!(said.borrow().iter().all(|said| said.contains("700 cycles so far; it waits")), "{said:?}");
         }
         let notice = |sentence: String| panic!("{sentence}");
-        let mut unknown = Overdue::new(Box::new(Endless), None, &notice);
+        let mut unknown = OverdueWatch::new(Box::new(Endless), None, &notice);
         unknown.begin = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
         unknown.interval_ended(&Interval::default());
     }

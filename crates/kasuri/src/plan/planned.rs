@@ -1,7 +1,7 @@
-//! The runs of an experiment as a list that stays small. A run is a point of the sweep that was checked: of it only the number, the key and a
-//! few facts are kept, and what the engine receives is made again when it is needed.
+//! A compact list of an experiment's runs. A run is a checked point of the sweep: only its number, its key and a few facts are kept, and
+//! the engine's input is rebuilt when needed.
 
-use super::preparer::{Preparer, Wrong};
+use super::preparer::{ErrorList, Preparer};
 use super::shown::{self, Facts};
 use super::{PreparedPoint, RunError};
 use crate::estimate::Work;
@@ -31,7 +31,7 @@ impl fmt::Debug for Key {
 
 /// A run that was checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Planned {
+pub(crate) struct CheckedRun {
     number: u32,
     pub(crate) key: Key,
     facts: Facts,
@@ -39,7 +39,7 @@ pub(crate) struct Planned {
     pub(crate) work: Work,
 }
 
-impl Planned {
+impl CheckedRun {
     /// The position of its point in the sweep, from 0.
     pub(crate) fn number(&self) -> usize {
         self.number as usize
@@ -47,7 +47,7 @@ impl Planned {
 }
 
 /// Fewer runs than these are checked before a second thread has built its networks.
-const WORTH_THREADS: usize = 4000;
+const MIN_RUNS_FOR_THREADS: usize = 4000;
 
 /// Runs of an experiment, checked.
 pub(crate) struct Runs<'a> {
@@ -56,7 +56,7 @@ pub(crate) struct Runs<'a> {
     sweep: Sweep<'a>,
     files: Snapshot<'a>,
     built: Built,
-    planned: Vec<Planned>,
+    planned: Vec<CheckedRun>,
     /// The files that the runs name, and the hashes of their contents.
     named: BTreeMap<String, String>,
     /// Columns of the table that no sweep varies.
@@ -65,9 +65,9 @@ pub(crate) struct Runs<'a> {
     only: Option<Study>,
 }
 
-/// What one thread has checked.
-struct Checked {
-    planned: Vec<Planned>,
+/// The runs checked by one thread.
+struct CheckedPart {
+    planned: Vec<CheckedRun>,
     named: BTreeMap<String, String>,
     last: Option<Study>,
 }
@@ -78,10 +78,10 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// All that is wrong with any of them.
     pub(crate) fn all(known: Known<'a>, document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
-        Self::keeping(known, document, files, snapshot::MOST_BYTES)
+        Self::keeping(known, document, files, snapshot::MAX_CACHED_BYTES)
     }
 
-    /// As [`Runs::all`], with no more than so many bytes of the files that they name in memory.
+    /// As [`Runs::all`], with at most `bytes` of the named files in memory.
     pub(super) fn keeping(
         known: Known<'a>,
         document: &'a Document,
@@ -103,7 +103,7 @@ impl<'a> Runs<'a> {
         files: &'a (dyn Files + Sync),
         numbers: &[usize],
     ) -> Result<Self, RunError> {
-        Self::new(known, document, document.sweep()?, Snapshot::of(files, snapshot::MOST_BYTES)).check(numbers)
+        Self::new(known, document, document.sweep()?, Snapshot::of(files, snapshot::MAX_CACHED_BYTES)).check(numbers)
     }
 
     fn new(known: Known<'a>, document: &'a Document, sweep: Sweep<'a>, files: Snapshot<'a>) -> Self {
@@ -122,7 +122,7 @@ impl<'a> Runs<'a> {
 
     fn check(mut self, numbers: &[usize]) -> Result<Self, RunError> {
         self.shown = self.document.shown_columns()?;
-        let threads = if numbers.len() < WORTH_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
+        let threads = if numbers.len() < MIN_RUNS_FOR_THREADS { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
         let parts: Vec<_> = match threads {
             1 => vec![self.check_part(numbers)],
             _ => std::thread::scope(|scope| {
@@ -132,10 +132,10 @@ impl<'a> Runs<'a> {
             }),
         };
         self.planned.reserve_exact(numbers.len());
-        let mut wrong = Wrong::default();
+        let mut wrong = ErrorList::default();
         for part in parts {
             match part {
-                Ok(Checked { planned, named, last }) => {
+                Ok(CheckedPart { planned, named, last }) => {
                     self.planned.extend(planned);
                     self.named.extend(named);
                     self.only = last;
@@ -149,9 +149,9 @@ impl<'a> Runs<'a> {
     }
 
     /// Checks what falls to one thread. A point is forgotten when the next is checked.
-    fn check_part(&self, numbers: &[usize]) -> Result<Checked, RunError> {
+    fn check_part(&self, numbers: &[usize]) -> Result<CheckedPart, RunError> {
         let (mut preparer, mut extents) = (self.preparer(), Extents::default());
-        let (mut planned, mut last, mut wrong) = (Vec::with_capacity(numbers.len()), None, Wrong::default());
+        let (mut planned, mut last, mut wrong) = (Vec::with_capacity(numbers.len()), None, ErrorList::default());
         for &number in numbers {
             let point = self.sweep.point(number)?;
             let study = match preparer.prepare(&point) {
@@ -163,11 +163,11 @@ impl<'a> Runs<'a> {
             };
             let (key, facts) = (preparer.key(&point, &study), Facts::of(self.known, &study));
             let work = Work::of(&study, preparer.engine(&study), &mut extents);
-            planned.push(Planned { number: number as u32, key, facts, work });
+            planned.push(CheckedRun { number: number as u32, key, facts, work });
             last = Some(study);
         }
         wrong.end()?;
-        Ok(Checked { planned, named: preparer.named_files(), last })
+        Ok(CheckedPart { planned, named: preparer.named_files(), last })
     }
 
     /// One more thread's means to make studies: networks and routings are shared among all.
@@ -181,7 +181,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The runs in the order in which their numbers were given.
-    pub(crate) fn planned(&self) -> &[Planned] {
+    pub(crate) fn planned(&self) -> &[CheckedRun] {
         &self.planned
     }
 
@@ -202,23 +202,23 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// None for a run of this list.
-    pub(crate) fn point(&self, planned: &Planned) -> Result<Point, RunError> {
+    pub(crate) fn point(&self, planned: &CheckedRun) -> Result<Point, RunError> {
         Ok(self.sweep.point(planned.number())?)
     }
 
-    /// What a run's row says of its input.
-    pub(crate) fn head(&self, planned: &Planned, point: &Point) -> RowHead {
+    /// The input part of a run's row.
+    pub(crate) fn head(&self, planned: &CheckedRun, point: &Point) -> RowHead {
         let title = point.table.get("title").and_then(toml::Value::as_str).unwrap_or_default().to_owned();
         let Facts { engine, seed, .. } = planned.facts;
         let engine = self.known.engines[usize::from(engine)].name();
         RowHead { key: planned.key.to_string(), title, engine, seed, inputs: shown::inputs(point, &planned.facts, &self.shown) }
     }
 
-    /// Makes again what a run's engine receives.
+    /// Rebuilds the input of a run's engine.
     ///
     /// # Errors
     /// A file that it names has changed since it was checked.
-    pub(crate) fn prepare(&self, planned: &Planned, preparer: &mut Preparer<'_>) -> Result<PreparedPoint, RunError> {
+    pub(crate) fn prepare(&self, planned: &CheckedRun, preparer: &mut Preparer<'_>) -> Result<PreparedPoint, RunError> {
         let point = self.point(planned)?;
         let study = self.only.as_ref().map_or_else(|| self.study_again(planned, &point, preparer), |study| Ok(study.clone()))?;
         let facts = Facts::of(self.known, &study);
@@ -226,9 +226,9 @@ impl<'a> Runs<'a> {
     }
 
     /// Makes a study again that was forgotten.
-    fn study_again(&self, planned: &Planned, point: &Point, preparer: &mut Preparer<'_>) -> Result<Study, RunError> {
+    fn study_again(&self, planned: &CheckedRun, point: &Point, preparer: &mut Preparer<'_>) -> Result<Study, RunError> {
         let study = preparer.study(point)?;
-        // After the study, from what the files hold now: so this is what the study was made of.
+        // After the study, from the present content of the files: so this is the study's input.
         preparer.forget_files();
         if preparer.key(point, &study) != planned.key {
             return Err(RunError::Changed {

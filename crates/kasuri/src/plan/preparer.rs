@@ -1,4 +1,4 @@
-//! The gate before all runs: can this point be run, and under which key?
+//! The gate before all runs: checks a point and computes its key.
 
 use super::planned::Key;
 use super::wait_graph::WaitGraph;
@@ -22,7 +22,7 @@ pub(crate) struct Preparer<'a> {
     preparation: Preparation<'a>,
     /// Of the files that points name.
     hashes: BTreeMap<String, String>,
-    checked: Vec<Checked>,
+    checked: Vec<DeadlockFree>,
 }
 
 impl<'a> Preparer<'a> {
@@ -42,10 +42,10 @@ impl<'a> Preparer<'a> {
         self.hashes.iter().filter(|(_, hash)| !hash.is_empty()).map(|(name, hash)| (name.clone(), hash.clone())).collect()
     }
 
-    /// Decides whether a point can be run, but for what its routes tell: `kasuri check` and all ways of running ask here.
+    /// Checks whether a point can be run, apart from its routes: `kasuri check` and all ways of running use it.
     ///
     /// # Errors
-    /// All that is wrong with it, and all that its engine refuses.
+    /// All errors of the point, and all refusals of its engine.
     pub(crate) fn study(&mut self, point: &Point) -> Result<Study, RunError> {
         let document = || self.document.name().to_owned();
         shown::check_point(point).map_err(|problem| RunError::Defect { document: document(), problem })?;
@@ -55,7 +55,7 @@ impl<'a> Preparer<'a> {
             errors.extend(self.measuring_errors(point, study, is_right));
             let refusals = self.engine(study).prepare(&study.scenario).err().unwrap_or_default();
             let mut refused = located(self.document, point, &refusals);
-            // What is wrong with a key by itself, or with one of its section, says more.
+            // An error of the key itself, or of one of its section, says more.
             let is_known = |key: &str| {
                 errors.iter().any(|known| known.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
             };
@@ -66,7 +66,7 @@ impl<'a> Preparer<'a> {
         Ok(study.expect("a study of which nothing is wrong"))
     }
 
-    /// What is wrong with how a point is measured, of which nothing else is wrong if `is_right`.
+    /// Errors in the measurement of a point, which has no other errors if `is_right`.
     fn measuring_errors(&mut self, point: &Point, study: &Study, is_right: bool) -> Vec<ConfigError> {
         let method = self.engine(study).method();
         let mut errors = Vec::new();
@@ -83,7 +83,7 @@ impl<'a> Preparer<'a> {
             let message = "is swept, but changes no result: its runs would be one and the same; give it once, or --threads";
             errors.push(self.document.refusal(point, &threads, message));
         }
-        if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::every_class_has_its_own(key, point)) {
+        if let Some((key, _)) = point.assignments.iter().find(|(key, _)| shown::is_overridden_by_all_classes(key, point)) {
             let message = "is swept, but every [[traffic.class]] has a value of its own, so that it changes nothing; sweep those";
             errors.push(self.document.refusal(point, key, message));
         }
@@ -107,12 +107,12 @@ impl<'a> Preparer<'a> {
         key(point, study, self.files, &mut self.hashes)
     }
 
-    /// The next key is made of what the files hold then.
+    /// The next key is computed from the files' content at that time.
     pub(crate) fn forget_files(&mut self) {
         self.hashes.clear();
     }
 
-    /// What makes studies of points, without asking whether they can be run.
+    /// Makes studies of points, without checking whether they can be run.
     pub(crate) fn preparation(&mut self) -> &mut Preparation<'a> {
         &mut self.preparation
     }
@@ -120,16 +120,16 @@ impl<'a> Preparer<'a> {
 
 /// All that is wrong with the points of an experiment, each thing once.
 #[derive(Debug, Default)]
-pub(crate) struct Wrong(Vec<ConfigError>);
+pub(crate) struct ErrorList(Vec<ConfigError>);
 
-impl Wrong {
-    /// Beyond so many things nobody reads on.
-    const MOST: usize = 20;
+impl ErrorList {
+    /// The largest number of errors to report.
+    const MAX_ERRORS: usize = 20;
 
-    /// Notes what is wrong with one more point.
+    /// Adds an error of one more point.
     ///
     /// # Errors
-    /// What was noted so far, if it is enough or if no file is at fault; what is at fault then, if nothing was.
+    /// All errors so far, if there are enough or if no file is at fault; the present one, if it is the first.
     pub(crate) fn note(&mut self, error: RunError) -> Result<(), RunError> {
         let errors = match error {
             RunError::Config(errors) => errors,
@@ -140,51 +140,51 @@ impl Wrong {
                 self.0.push(error);
             }
         }
-        if self.0.len() < Self::MOST { Ok(()) } else { std::mem::take(self).end() }
+        if self.0.len() < Self::MAX_ERRORS { Ok(()) } else { std::mem::take(self).end() }
     }
 
     /// # Errors
-    /// What was noted.
+    /// All errors so far.
     pub(crate) fn end(mut self) -> Result<(), RunError> {
-        self.0.truncate(Self::MOST);
+        self.0.truncate(Self::MAX_ERRORS);
         ConfigErrors::check(self.0)?;
         Ok(())
     }
 }
 
-/// What an engine refuses of a point, each with its place in the file.
+/// An engine's refusals of a point, each with its place in the file.
 pub(crate) fn located(document: &Document, point: &Point, refusals: &[Refusal]) -> Vec<ConfigError> {
     refusals.iter().map(|refusal| document.refusal(point, &refusal.key, refusal.message())).collect()
 }
 
-/// What was found free of deadlocks, or allowed to have them.
-struct Checked {
+/// Graphs found free of deadlocks, or allowed to have them.
+struct DeadlockFree {
     graph: WaitGraph,
     allowed: bool,
 }
 
-/// Why an escape path does not count, and what to do.
-pub(crate) const CLOSED: &str = "\nthe escape path does not count: a packet that gets an adaptive virtual channel whose buffer is full waits for \
+/// The reason why an escape path does not count, and the remedy.
+pub(crate) const CLOSED_ESCAPE_PATH_HINT: &str = "\nthe escape path does not count: a packet that gets an adaptive virtual channel whose buffer is full waits for \
      that one alone; router.vc_release = \"tail-credit\" or router.vc_busy_when_full = true keeps the escape path open";
 
-/// The places and steps of routes to look at before a run that may deadlock, since it was asked for: some milliseconds.
+/// Places and steps of routes checked before a run that may deadlock by request: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
 
 /// The same where the routing promises that it cannot: less than the start of a program takes.
 const PROMISED_BUDGET: u64 = 4_000;
 
-/// Do messages hold buffers of the network while they wait? Rates hold none; parcels of the arbitrated sharing do.
+/// True if messages hold buffers of the network while they wait. Rates hold none; parcels of the arbitrated sharing do.
 pub(crate) fn holds_buffers(study: &Study, method: Method) -> bool {
     let sharing = study.scenario.engine_options.get("sharing").and_then(toml::Value::as_str);
     method != Method::Rates || sharing == Some("arbitrated")
 }
 
-/// Need no look at all routes tell whether a run can deadlock?
+/// True if the possibility of a deadlock is known without all routes.
 fn is_trusted(study: &Study, method: Method) -> bool {
     study.allow_deadlock || study.promises_no_deadlock() || !holds_buffers(study, method)
 }
 
-/// Places and steps of routes to look at before a run; nothing is looked at without.
+/// Places and steps of routes to check before a run; `None` for no check.
 pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     match is_trusted(study, method) {
         // The engine itself reports a message that does not arrive.
@@ -197,19 +197,19 @@ pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
 
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver, before and after a failure during the
 /// run. Equal ones are checked once.
-fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<Checked>) -> Result<(), RunError> {
+fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<DeadlockFree>) -> Result<(), RunError> {
     let graph = WaitGraph::of(&study.scenario);
     if graph.is_empty() {
         return Ok(());
     }
-    // Those of networks that are gone will not be asked for again.
+    // The networks that are gone cannot occur again.
     checked.retain(|known| known.graph.is_alive());
     let allowed = study.allow_deadlock;
     if checked.iter().any(|known| known.allowed == allowed && known.graph.is_same(&graph)) {
         return Ok(());
     }
-    // The whole graph of a large network takes longer than many a run, so where nothing hangs on its verdict only a sample of
-    // the destinations is tried; `kasuri check` builds it in any case.
+    // The whole graph of a large network takes longer than many a run. Where its verdict decides nothing, only a sample of the destinations
+    // is checked; `kasuri check` always builds it.
     let Some(budget) = deadlock_budget(study, method) else { return Ok(()) };
     judge_graph(document, &study.scenario, budget, is_trusted(study, method), "")?;
     for epoch in study.scenario.changed_epochs() {
@@ -217,11 +217,11 @@ fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &
         let budget = if allowed { budget } else { deadlock::STEP_BUDGET };
         judge_graph(document, &study.scenario.in_epoch(epoch), budget, allowed, &since(epoch))?;
     }
-    checked.push(Checked { graph, allowed });
+    checked.push(DeadlockFree { graph, allowed });
     Ok(())
 }
 
-/// Refuses packets that may wait for each other for ever, unless the scenario is trusted, and packets that cannot arrive.
+/// Refuses packets that may deadlock, unless the scenario is trusted, and packets that cannot arrive.
 fn judge_graph(document: &Document, scenario: &Scenario, budget: u64, trusted: bool, prefix: &str) -> Result<(), RunError> {
     let report = scenario.check_deadlock(budget);
     let mut finding = format!("{prefix}{}", report.describe(&scenario.network));
@@ -230,7 +230,7 @@ fn judge_graph(document: &Document, scenario: &Scenario, budget: u64, trusted: b
     }
     let is_acyclic = report.verdict == Verdict::Acyclic;
     if scenario.closes_escape_path() && !is_acyclic {
-        finding += CLOSED;
+        finding += CLOSED_ESCAPE_PATH_HINT;
     }
     let document = document.name().to_owned();
     if !is_acyclic && !trusted {
@@ -242,7 +242,7 @@ fn judge_graph(document: &Document, scenario: &Scenario, budget: u64, trusted: b
     Ok(())
 }
 
-/// What begins a finding about what is up in an epoch of the run.
+/// The prefix of a finding on an epoch of the run.
 pub(crate) fn since(epoch: &Epoch) -> String {
     format!("from cycle {} on: ", epoch.cycle)
 }
@@ -360,7 +360,7 @@ fn hash_of(files: &dyn Files, name: &str) -> Option<String> {
     Some(hasher.finalize().to_hex().to_string())
 }
 
-/// Keys whose values are names of files, by convention.
+/// Keys with names of files as values, by convention.
 const FILE_KEYS: [&str; 3] = ["path", "trace", "predictor_table"];
 
 /// The files that a table names: the strings under [`FILE_KEYS`].

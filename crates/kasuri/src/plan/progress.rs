@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Between two drawings of a bar to which nothing happens.
-const TICK: Duration = Duration::from_millis(200);
+/// The time between two drawings of an idle bar.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows on standard error how far the runs are, if somebody looks.
-pub(super) struct Progress(Option<Shown>);
+/// Shows the progress of the runs on a terminal.
+pub(super) struct Progress(Option<VisibleBar>);
 
-struct Shown {
+struct VisibleBar {
     bar: ProgressBar,
-    left: Arc<Mutex<Left>>,
+    left: Arc<Mutex<Remaining>>,
 }
 
 impl Progress {
@@ -23,9 +23,9 @@ impl Progress {
         Self(None)
     }
 
-    /// A bar of so many runs, which together are expected to take `expected` seconds, and `processor_seconds` on one thread.
+    /// A bar of `runs` runs, expected to take `expected` seconds together, and `processor_seconds` on one thread.
     pub(super) fn new(runs: usize, expected: f64, processor_seconds: f64) -> Self {
-        let left = Arc::new(Mutex::new(Left { expected, planned: processor_seconds, to_do: processor_seconds, done: 0.0 }));
+        let left = Arc::new(Mutex::new(Remaining { expected, planned: processor_seconds, to_do: processor_seconds, done: 0.0 }));
         let known = Arc::clone(&left);
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {time_left}");
         let style = style.expect("the template is a constant and right");
@@ -34,12 +34,12 @@ impl Progress {
         });
         let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr()).with_style(style);
         tick(&bar);
-        Self(Some(Shown { bar, left }))
+        Self(Some(VisibleBar { bar, left }))
     }
 
-    /// One more run is finished, which takes so many seconds of processor time by the estimate; `computed` unless it was there already.
+    /// One more run is finished, estimated at `processor_seconds`; `computed` unless it was in the store.
     pub(super) fn finish_run(&self, processor_seconds: f64, computed: bool) {
-        if let Some(Shown { bar, left }) = &self.0 {
+        if let Some(VisibleBar { bar, left }) = &self.0 {
             locked(left).finish(processor_seconds, computed);
             bar.inc(1);
         }
@@ -59,12 +59,12 @@ impl Progress {
     }
 }
 
-fn locked(left: &Mutex<Left>) -> MutexGuard<'_, Left> {
+fn locked(left: &Mutex<Remaining>) -> MutexGuard<'_, Remaining> {
     left.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets a bar that somebody sees show the time that passes. Where the system gives no thread for it, it moves with the runs alone; the
-/// library's own way would panic.
+/// Redraws a visible bar as time passes. If the system refuses the thread for it, the bar moves only with the runs; the library's own way
+/// would panic.
 fn tick(bar: &ProgressBar) {
     if bar.is_hidden() {
         return;
@@ -74,14 +74,14 @@ fn tick(bar: &ProgressBar) {
         while let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
             bar.tick();
             drop(bar);
-            thread::sleep(TICK);
+            thread::sleep(REDRAW_INTERVAL);
         }
     });
 }
 
-/// What is known of the time that is left.
+/// The data for the remaining time.
 #[derive(Debug)]
-struct Left {
+struct Remaining {
     /// Seconds that all runs were expected to take together.
     expected: f64,
     /// Processor time of all runs by the estimate, s.
@@ -92,7 +92,7 @@ struct Left {
     done: f64,
 }
 
-impl Left {
+impl Remaining {
     fn finish(&mut self, processor_seconds: f64, computed: bool) {
         if computed {
             self.done += processor_seconds;
@@ -101,7 +101,7 @@ impl Left {
         }
     }
 
-    /// Seconds that are left after so many, if that can be told: at first by the estimate, and from a quarter on by what is done.
+    /// The seconds left after `elapsed`, if known: at first by the estimate, and from a quarter on by the finished runs.
     fn seconds(&self, elapsed: f64) -> Option<f64> {
         let done = (self.done / self.to_do.max(1e-9)).clamp(0.0, 1.0);
         let by_estimate = self.expected * self.to_do / self.planned.max(1e-9) - elapsed;
@@ -126,13 +126,13 @@ mod tests {
     use super::*;
 
     /// Four runs of 10 s on two cores.
-    fn four() -> Left {
-        Left { expected: 20.0, planned: 40.0, to_do: 40.0, done: 0.0 }
+    fn four() -> Remaining {
+        Remaining { expected: 20.0, planned: 40.0, to_do: 40.0, done: 0.0 }
     }
 
     #[test]
     fn a_single_run_counts_down_from_the_estimate() {
-        let one = Left { expected: 60.0, planned: 100.0, to_do: 100.0, done: 0.0 };
+        let one = Remaining { expected: 60.0, planned: 100.0, to_do: 100.0, done: 0.0 };
         assert_eq!(one.seconds(0.0), Some(60.0));
         assert_eq!(words(one.seconds(15.0)), "about 45s left");
         assert_eq!(words(one.seconds(61.0)), "longer than expected");
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(left.seconds(0.0), Some(10.0));
     }
 
-    /// Twice as slow as expected: at the end what was seen counts alone.
+    /// Twice as slow as expected: at the end only the finished runs count.
     #[test]
     fn what_is_done_corrects_the_estimate() {
         let mut left = four();

@@ -2,8 +2,8 @@
 
 use super::binding::Binding;
 use super::cores::Cores;
-use super::overdue::Overdue;
-use super::planned::{Planned, Runs};
+use super::overdue::OverdueWatch;
+use super::planned::{CheckedRun, Runs};
 use super::preparer::{Preparer, at_load, classes_of_terminal, greatest_load};
 use super::progress::Progress;
 use super::{PreparedPoint, RunError, RunOptions, seconds_of_runs, shown};
@@ -15,7 +15,7 @@ use crate::measure::{Measurement, Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
-use crate::store::{Claimed, Failure, Found, Store};
+use crate::store::{ClaimedElsewhere, Failure, Store, StoredRun};
 use crate::tally::Tally;
 use kasuri_config::{Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
@@ -29,16 +29,16 @@ use std::time::{Duration, Instant};
 
 /// For how long a process waits for a point that another one is computing: longer than a file server keeps the locks of a machine
 /// that has died (90 s by NFS 4). Then it computes the point itself, which costs time but does no harm.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Between two looks at such a point.
-const LOOK: Duration = Duration::from_millis(20);
+/// The time between two checks of such a point.
+const CLAIM_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How one point ended.
-pub(super) enum End {
+pub(super) enum RunEnd {
     /// It was in the store.
     Reused(RunRow),
-    /// It was computed, on at most so many threads.
+    /// It was computed, on at most `threads` threads.
     Computed { row: RunRow, vectors: Vec<Vector>, threads: usize },
     /// It failed; `refused` if its input is to blame.
     Failed { row: RunRow, refused: bool },
@@ -47,14 +47,14 @@ pub(super) enum End {
 }
 
 /// How a point ended, and what to say of it.
-pub(super) type Finished = (End, Option<String>);
+pub(super) type RunReport = (RunEnd, Option<String>);
 
-/// What the threads share.
+/// The data that the threads share.
 pub(super) struct RunExecutor<'a> {
     runs: &'a Runs<'a>,
     paranoid: bool,
     cores: Cores,
-    /// Is one run computed after the other, on the thread that asks for them?
+    /// True if runs are computed one after the other, on the calling thread.
     one_by_one: bool,
     stop: Stop,
     store: Option<&'a Store>,
@@ -69,14 +69,14 @@ pub(super) struct RunExecutor<'a> {
     hints: Hints,
 }
 
-/// Why a point has no outcome.
-enum Missing {
+/// The reasons why a point has no outcome.
+enum NoOutcome {
     Stopped,
     Refused(String),
     Defect(String),
 }
 
-impl From<EngineError> for Missing {
+impl From<EngineError> for NoOutcome {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Unbalanced { .. } | EngineError::Program { .. } | EngineError::Standstill { .. } => {
@@ -89,7 +89,7 @@ impl From<EngineError> for Missing {
 
 impl<'a> RunExecutor<'a> {
     /// Prepares to compute some of the runs of a plan.
-    pub(super) fn new(runs: &'a Runs<'a>, options: &'a RunOptions, store: Option<&'a Store>, cores: Cores, chosen: &[Planned]) -> Self {
+    pub(super) fn new(runs: &'a Runs<'a>, options: &'a RunOptions, store: Option<&'a Store>, cores: Cores, chosen: &[CheckedRun]) -> Self {
         options.tally.plan(chosen.len());
         Self {
             runs,
@@ -108,7 +108,7 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Are there threads to be had for several runs at a time? Else the one that asks computes them.
+    /// True if several runs at a time need threads. Else the calling thread computes them.
     pub(super) fn needs_threads(&self) -> bool {
         !self.one_by_one
     }
@@ -117,7 +117,7 @@ impl<'a> RunExecutor<'a> {
     ///
     /// # Errors
     /// The store cannot be used, or a file that runs name has changed.
-    pub(super) fn finish_all(self, runs: &[Planned]) -> Result<Vec<Finished>, RunError> {
+    pub(super) fn finish_all(self, runs: &[CheckedRun]) -> Result<Vec<RunReport>, RunError> {
         let all = (0..runs.len()).collect();
         let mut ends = self.longest_first(all, runs, |planned, preparer| self.finish(planned, preparer).ok());
         // What other processes were computing comes last: by then most of it is in the store.
@@ -131,13 +131,13 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// What `finish` gives for the runs of some numbers, in the order of numbers. A free thread takes the longest run that is left, so that
-    /// none begins a long one when the others are about to end.
+    /// The results of `finish` for the runs of some numbers, in their order. A free thread takes the longest run left, so that no long run
+    /// begins when the others are about to end.
     fn longest_first<T: Send>(
         &self,
         mut numbers: Vec<usize>,
-        runs: &[Planned],
-        finish: impl Fn(&Planned, &mut Preparer<'a>) -> T + Sync,
+        runs: &[CheckedRun],
+        finish: impl Fn(&CheckedRun, &mut Preparer<'a>) -> T + Sync,
     ) -> Vec<T> {
         numbers.sort_by(|&one, &other| runs[other].work.order(&runs[one].work).then(one.cmp(&other)));
         let finish = |preparer: &mut Preparer<'a>, number: usize| (number, finish(&runs[number], preparer));
@@ -155,68 +155,68 @@ impl<'a> RunExecutor<'a> {
     ///
     /// # Errors
     /// Another process is computing it.
-    fn finish(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Result<Finished, Claimed> {
+    fn finish(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> Result<RunReport, ClaimedElsewhere> {
         // Until the row is in the store.
         let _claim = self.store.map_or(Ok(None), |store| store.claim(&planned.key.to_string()))?;
         Ok(self.finish_claimed(planned, preparer))
     }
 
     /// Waits for the process that is computing a run and takes it from the store, or computes it if that process has not.
-    fn wait_and_finish(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Finished {
+    fn wait_and_finish(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> RunReport {
         let begin = Instant::now();
-        while !self.stop.is_requested() && begin.elapsed() < PATIENCE {
+        while !self.stop.is_requested() && begin.elapsed() < CLAIM_TIMEOUT {
             if let Ok(finished) = self.finish(planned, preparer) {
                 return finished;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CLAIM_POLL_INTERVAL);
         }
         self.finish_claimed(planned, preparer)
     }
 
     /// Takes a run from the store or computes and keeps it; with a message if a file was set aside.
-    fn finish_claimed(&self, planned: &Planned, preparer: &mut Preparer<'a>) -> Finished {
+    fn finish_claimed(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> RunReport {
         if self.stop.is_requested() {
-            return (End::Stopped, None);
+            return (RunEnd::Stopped, None);
         }
         let point = match self.runs.prepare(planned, preparer) {
             Ok(point) => point,
             Err(error) => return (self.give_up(error), None),
         };
-        let found = self.store.map_or(Ok(Found::Nothing), |store| store.find(point.key()));
+        let found = self.store.map_or(Ok(StoredRun::Nothing), |store| store.find(point.key()));
         let (end, message) = match found {
-            Ok(Found::Run(row)) => (self.reuse(&point, row), None),
-            Ok(Found::Nothing) => (self.compute(&point, preparer, &planned.work), None),
-            Ok(Found::SetAside(message)) => (self.compute(&point, preparer, &planned.work), Some(message)),
+            Ok(StoredRun::Run(row)) => (self.reuse(&point, row), None),
+            Ok(StoredRun::Nothing) => (self.compute(&point, preparer, &planned.work), None),
+            Ok(StoredRun::SetAside(message)) => (self.compute(&point, preparer, &planned.work), Some(message)),
             Err(error) => (self.give_up(error), None),
         };
         let end = self.checked(end, &point);
-        self.progress.finish_run(self.costs.seconds(&planned.work), !matches!(end, End::Reused(_)));
+        self.progress.finish_run(self.costs.seconds(&planned.work), !matches!(end, RunEnd::Reused(_)));
         self.tally.add();
         (end, message)
     }
 
     /// A finished run; one of an older store gets its network.
-    fn reuse(&self, point: &PreparedPoint, row: RunRow) -> End {
+    fn reuse(&self, point: &PreparedPoint, row: RunRow) -> RunEnd {
         match self.networks.keep(&point.study.scenario.network, row.get(NETWORK_ID).as_str(), self.store) {
             Ok(id) => {
                 let mut row = row.under(&point.head);
                 row.set(NETWORK_ID, id);
-                End::Reused(row)
+                RunEnd::Reused(row)
             }
             Err(error) => self.give_up(error),
         }
     }
 
     /// Lets no row pass that shows another input than its run's.
-    fn checked(&self, end: End, point: &PreparedPoint) -> End {
-        let (End::Reused(row) | End::Computed { row, .. } | End::Failed { row, .. }) = &end else { return end };
+    fn checked(&self, end: RunEnd, point: &PreparedPoint) -> RunEnd {
+        let (RunEnd::Reused(row) | RunEnd::Computed { row, .. } | RunEnd::Failed { row, .. }) = &end else { return end };
         match shown::check_row(row, point) {
             Ok(()) => end,
             Err(problem) => self.fail(point, format!("a defect of Kasuri: {problem}"), false),
         }
     }
 
-    fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>, work: &Work) -> End {
+    fn compute(&self, point: &PreparedPoint, preparer: &mut Preparer<'a>, work: &Work) -> RunEnd {
         let engine = preparer.engine(&point.study);
         let _begun = self.cores.begin_run();
         let begin = Meter::begin();
@@ -233,17 +233,17 @@ impl<'a> RunExecutor<'a> {
         }));
         let (mut row, vectors) = match trial {
             Ok(Ok(finished)) => finished,
-            Ok(Err(Missing::Stopped)) => return End::Stopped,
-            Ok(Err(Missing::Refused(message))) => return self.fail(point, message, true),
-            Ok(Err(Missing::Defect(message))) => return self.fail(point, message, false),
+            Ok(Err(NoOutcome::Stopped)) => return RunEnd::Stopped,
+            Ok(Err(NoOutcome::Refused(message))) => return self.fail(point, message, true),
+            Ok(Err(NoOutcome::Defect(message))) => return self.fail(point, message, false),
             Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
         // The trial for a hint does not count in the run's time.
         match self.hint(point, preparer, engine, &row) {
             Ok(hint) => row.set("hint", hint),
-            Err(Missing::Stopped) => return End::Stopped,
-            Err(Missing::Refused(_) | Missing::Defect(_)) => {}
+            Err(NoOutcome::Stopped) => return RunEnd::Stopped,
+            Err(NoOutcome::Refused(_) | NoOutcome::Defect(_)) => {}
         }
         // Before the row: a row is the truth of what else is there.
         match self.networks.keep(&point.study.scenario.network, None, self.store) {
@@ -252,9 +252,9 @@ impl<'a> RunExecutor<'a> {
         }
         let threads = begin.threads_used();
         match self.store {
-            None => End::Computed { row, vectors, threads },
+            None => RunEnd::Computed { row, vectors, threads },
             Some(store) => match store.keep(&row, &vectors) {
-                Ok(()) => End::Computed { row, vectors: Vec::new(), threads },
+                Ok(()) => RunEnd::Computed { row, vectors: Vec::new(), threads },
                 Err(error) => self.give_up(error),
             },
         }
@@ -267,7 +267,7 @@ impl<'a> RunExecutor<'a> {
         preparer: &mut Preparer<'a>,
         engine: &dyn Engine,
         row: &RunRow,
-    ) -> Result<Option<String>, Missing> {
+    ) -> Result<Option<String>, NoOutcome> {
         let Some(suggestion) = self.hints.suggestion(preparer.preparation(), point, row) else { return Ok(None) };
         let settings = suggestion.settings(&point.point, &point.study);
         let changed = efficiency::with_settings(&point.point, &settings).filter(|_| !settings.is_empty());
@@ -279,26 +279,26 @@ impl<'a> RunExecutor<'a> {
         let tried = catch_unwind(AssertUnwindSafe(|| self.trial(study, engine, &Meter::begin(), None, &|_| {})));
         let trial = match tried {
             Ok(trial) => trial?,
-            Err(payload) => return Err(Missing::Defect(panic_text(&*payload).to_owned())),
+            Err(payload) => return Err(NoOutcome::Defect(panic_text(&*payload).to_owned())),
         };
         let found = completion_bound(&trial.study).zip(trial.outcome.completion_time.filter(|_| trial.outcome.status == Status::Completed));
         Ok(found.and_then(|(bound, tried)| suggestion.line(&settings, [completion, tried, bound])))
     }
 
-    /// A run without a result. The store notes it for whoever collects the table; the next process tries again.
-    fn fail(&self, point: &PreparedPoint, message: String, refused: bool) -> End {
+    /// A run without a result. The store notes it for `kasuri collect`; the next process tries again.
+    fn fail(&self, point: &PreparedPoint, message: String, refused: bool) -> RunEnd {
         let row = RunRow::failed(&point.head, &message);
         match self.store.map_or(Ok(()), |store| store.keep_failure(point.key(), &Failure { message, refused })) {
-            Ok(()) => End::Failed { row, refused },
+            Ok(()) => RunEnd::Failed { row, refused },
             Err(error) => self.give_up(error),
         }
     }
 
     /// Stops everything: what would be computed now could not be kept.
-    fn give_up(&self, error: impl Into<RunError>) -> End {
+    fn give_up(&self, error: impl Into<RunError>) -> RunEnd {
         self.stop.halt();
         self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_with(|| error.into());
-        End::Stopped
+        RunEnd::Stopped
     }
 
     /// Runs a study once, on as many threads as are free and of use. `notice` gets a sentence if that takes far more than `seconds`.
@@ -309,9 +309,9 @@ impl<'a> RunExecutor<'a> {
         meter: &Meter,
         seconds: Option<f64>,
         notice: &dyn Fn(String),
-    ) -> Result<Trial, Missing> {
+    ) -> Result<Trial, NoOutcome> {
         study.scenario.paranoid = self.paranoid;
-        let mut controller = Overdue::new(controller(&study), seconds, notice);
+        let mut controller = OverdueWatch::new(controller(&study), seconds, notice);
         let mut interruptible = Interruptible::new(&mut controller, &self.stop);
         let mut prepared = engine.prepare(&study.scenario).map_err(EngineError::from)?;
         let lent = self.cores.lend(prepared.useful_threads(), Kind::of(&study, engine.method()).takes_any_threads());
@@ -323,24 +323,24 @@ impl<'a> RunExecutor<'a> {
         drop(binding);
         drop(lent);
         if interruptible.is_interrupted() {
-            return Err(Missing::Stopped);
+            return Err(NoOutcome::Stopped);
         }
         let report = controller.report();
         Ok(Trial { study, outcome, report })
     }
 
-    /// Searches the saturation load of a point. A deadlock says nothing of what the network sustains: it ends the search.
+    /// Searches the saturation load of a point. A deadlock does not show the sustained load: it ends the search.
     fn search(
         &self,
         point: &PreparedPoint,
         preparer: &mut Preparer<'a>,
         engine: &dyn Engine,
         meter: &Meter,
-    ) -> Result<(RunRow, Vec<Vector>), Missing> {
+    ) -> Result<(RunRow, Vec<Vector>), NoOutcome> {
         match self.search_load(point, preparer, engine, meter) {
             Ok(finished) => Ok(finished),
-            Err(NotFound::Missing(missing)) => Err(missing),
-            Err(NotFound::Deadlock(trial, load)) => {
+            Err(NoSaturation::NoOutcome(missing)) => Err(missing),
+            Err(NoSaturation::Deadlock(trial, load)) => {
                 let (mut row, vectors) = trial.row(&point.head);
                 row.add_message(&format!("this ended the search, at a load of {load}"));
                 Ok((row, vectors))
@@ -354,14 +354,14 @@ impl<'a> RunExecutor<'a> {
         preparer: &mut Preparer<'a>,
         engine: &dyn Engine,
         meter: &Meter,
-    ) -> Result<(RunRow, Vec<Vector>), NotFound> {
+    ) -> Result<(RunRow, Vec<Vector>), NoSaturation> {
         let mut run = |load: f64| {
             let study = preparer
                 .preparation()
                 .study(&at_load(&point.point, load))
-                .map_err(|error| NotFound::Missing(Missing::Refused(error.to_string())))?;
-            match self.trial(study, engine, meter, None, &|_| {}).map_err(NotFound::Missing)? {
-                trial if trial.outcome.status == Status::Deadlock => Err(NotFound::Deadlock(Box::new(trial), load)),
+                .map_err(|error| NoSaturation::NoOutcome(NoOutcome::Refused(error.to_string())))?;
+            match self.trial(study, engine, meter, None, &|_| {}).map_err(NoSaturation::NoOutcome)? {
+                trial if trial.outcome.status == Status::Deadlock => Err(NoSaturation::Deadlock(Box::new(trial), load)),
                 trial => Ok(trial),
             }
         };
@@ -382,9 +382,9 @@ impl<'a> RunExecutor<'a> {
     }
 }
 
-/// Why a search found nothing.
-enum NotFound {
-    Missing(Missing),
+/// The reasons why a search found nothing.
+enum NoSaturation {
+    NoOutcome(NoOutcome),
     /// A trial came to a standstill at this load.
     Deadlock(Box<Trial>, f64),
 }
@@ -459,7 +459,7 @@ fn sending_terminals(scenario: &Scenario) -> u32 {
 }
 
 impl Trial {
-    /// Why programs wait although the network is empty.
+    /// The reason why programs wait although the network is empty.
     fn nobody_sends(&self) -> String {
         let refused = self.outcome.link_errors.map_or(0, |errors| errors.refused_packets);
         match refused {
@@ -477,7 +477,7 @@ impl Trial {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
     text.unwrap_or("something that cannot happen has happened")
@@ -486,8 +486,8 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 /// Without a progress bar, runs that take longer say so when they begin.
 const ANNOUNCED_SECONDS: f64 = 60.0;
 
-fn progress(chosen: &[Planned], options: &RunOptions) -> Progress {
-    // What nobody sees need not be estimated.
+fn progress(chosen: &[CheckedRun], options: &RunOptions) -> Progress {
+    // Without a progress bar no estimate is needed.
     if !options.progress {
         return Progress::hidden();
     }

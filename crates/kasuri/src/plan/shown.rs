@@ -1,4 +1,4 @@
-//! What a row shows of its run's input, and that this is what the run used.
+//! The input columns of a row, and the check that the run used these values.
 
 use super::PreparedPoint;
 use crate::engines;
@@ -9,10 +9,10 @@ use kasuri_workload::collective;
 use serde_json::{Value, json};
 
 /// Keys that every row of open traffic shows, swept or not.
-const ALWAYS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
+const OPEN_COLUMNS: [&str; 5] = ["network.topology", "routing.algorithm", "traffic.pattern", "traffic.load", "measure.seed"];
 
 /// Keys that every row of a closed workload shows, swept or not.
-const ALWAYS_CLOSED: [&str; 8] = [
+const CLOSED_COLUMNS: [&str; 8] = [
     "network.topology",
     "routing.algorithm",
     "workload.collective",
@@ -24,21 +24,21 @@ const ALWAYS_CLOSED: [&str; 8] = [
 ];
 
 /// Keys that every row of a closed workload shows besides, where open traffic is its background.
-const ALWAYS_BACKGROUND: [&str; 2] = ["traffic.pattern", "traffic.load"];
+const BACKGROUND_COLUMNS: [&str; 2] = ["traffic.pattern", "traffic.load"];
 
 /// Keys that every row of a trace of open traffic shows, swept or not.
-const ALWAYS_TRACE: [&str; 4] = ["network.topology", "routing.algorithm", "traffic.trace", "measure.seed"];
+const TRACE_COLUMNS: [&str; 4] = ["network.topology", "routing.algorithm", "traffic.trace", "measure.seed"];
 
-/// What a row shows of its run's input that does not stand in the point's values as it is shown.
+/// The input of a run that is not among the displayed values of its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     /// The place of the engine among those that are known.
     pub(super) engine: u8,
     pub(super) method: Method,
     pub(super) seed: u64,
-    /// Does the run choose its loads itself?
+    /// True if the run chooses its loads.
     searches: bool,
-    /// Has it a workload or a machine of interfaces in place of open traffic?
+    /// True if it has a workload or a machine of interfaces in place of open traffic.
     is_closed: bool,
 }
 
@@ -55,15 +55,15 @@ impl Facts {
 /// The columns of a run's input with their values: the keys of every row, all keys that the sweep sets for some point, and `further` ones.
 pub(super) fn inputs(point: &Point, facts: &Facts, further: &[String]) -> Vec<(String, Value)> {
     let always: &[&str] = if at(&point.table, "traffic.trace").is_some() {
-        &ALWAYS_TRACE
+        &TRACE_COLUMNS
     } else if facts.is_closed {
-        &ALWAYS_CLOSED
+        &CLOSED_COLUMNS
     } else {
-        &ALWAYS
+        &OPEN_COLUMNS
     };
-    let of_background: &[&str] = if facts.is_closed && point.table.contains_key("traffic") { &ALWAYS_BACKGROUND } else { &[] };
+    let of_background: &[&str] = if facts.is_closed && point.table.contains_key("traffic") { &BACKGROUND_COLUMNS } else { &[] };
     let always = || always.iter().chain(of_background.iter().filter(|key| !always.contains(key))).copied();
-    // `engine` and `title` have columns of their own.
+    // `engine` and `title` have their own columns.
     let swept = point.columns.iter().map(String::as_str).filter(|key| key.contains('.') || *key == CASE);
     let swept = swept.filter(|key| always().all(|shown| shown != *key));
     let is_new = |key: &&str| key.contains('.') && always().all(|shown| shown != *key) && point.columns.iter().all(|swept| swept != *key);
@@ -71,7 +71,7 @@ pub(super) fn inputs(point: &Point, facts: &Facts, further: &[String]) -> Vec<(S
     always().chain(swept).chain(further).map(|key| (key.to_owned(), shown(key, point, facts))).collect()
 }
 
-/// The value of a key as a row shows it: a default where the file leaves out what the row is about, nothing where the run has no such value.
+/// The value of a key in a row: the default where the file omits it, nothing where the run has no such value.
 fn shown(key: &str, point: &Point, facts: &Facts) -> Value {
     let given = at(&point.table, key).map(to_json);
     match key {
@@ -82,18 +82,18 @@ fn shown(key: &str, point: &Point, facts: &Facts) -> Value {
             collective::schedules(collective).next().map_or(Value::Null, |entry| json!(entry.schedule))
         }),
         "traffic.load" if facts.searches => Value::Null,
-        _ if every_class_has_its_own(key, point) => Value::Null,
+        _ if is_overridden_by_all_classes(key, point) => Value::Null,
         _ => given.unwrap_or(Value::Null),
     }
 }
 
-/// Does the run choose its loads itself? Formulas know the saturation load without a search.
+/// True if the run chooses its loads. Formulas know the saturation load without a search.
 pub(super) fn searches(study: &Study, method: Method) -> bool {
     study.measure.search == Some(Search::Saturation) && method != Method::Formulas
 }
 
-/// Is this a key of `[traffic]` that nobody takes from there?
-pub(super) fn every_class_has_its_own(key: &str, point: &Point) -> bool {
+/// True for a key of `[traffic]` that every class overrides.
+pub(super) fn is_overridden_by_all_classes(key: &str, point: &Point) -> bool {
     let Some(name) = key.strip_prefix("traffic.").filter(|name| !name.contains('.')) else { return false };
     let classes = at(&point.table, "traffic.class").and_then(toml::Value::as_array);
     classes.is_some_and(|classes| !classes.is_empty() && classes.iter().all(|class| class.get(name).is_some()))
@@ -129,10 +129,10 @@ pub(super) fn check_point(point: &Point) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a row shows its point's input, and that where the study tells what was used, it was that.
+/// Checks that a row shows its point's input, and that the study used the same values as far as it reports them.
 ///
 /// # Errors
-/// A defect of Kasuri: which column, and both values.
+/// An internal error: the column, and both values.
 pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), String> {
     let PreparedPoint { head, point, study, facts } = prepared;
     for (key, value) in &head.inputs {

@@ -32,17 +32,17 @@ fn document(text: &str) -> Document {
     Document::parse("t.toml", text).unwrap()
 }
 
-/// Answers like an engine whose sources deliver everything; what else it does depends on the load.
+/// Acts like an engine that delivers everything; its other behaviour depends on the load.
 #[derive(Default)]
 struct Fake {
     runs: AtomicU64,
-    /// Asks for a stop during run number `.0`.
+    /// Requests a stop during run number `.0`.
     stop: Option<(u64, Stop)>,
     panics_at: Option<f64>,
     refuses_at: Option<f64>,
 }
 
-/// An engine under the name of the default one that does what a function does.
+/// An engine with the name of the default one, implemented by a function.
 macro_rules! engine {
     ($engine:ty) => {
         impl Engine for $engine {
@@ -86,7 +86,7 @@ impl Prepared for Answering<'_> {
     }
 }
 
-/// What an experiment file may say if there is only this engine.
+/// The valid names of experiment files if there is only this engine.
 fn only<'a>(engines: &'a [&'a dyn Engine; 1]) -> Known<'a> {
     Known { engines, ..*KNOWN }
 }
@@ -138,7 +138,7 @@ fn options(folder: &Path) -> RunOptions {
     RunOptions { out: Some(folder.to_owned()), jobs: Some(1), ..RunOptions::default() }
 }
 
-/// The rows without what the machine alone decides.
+/// The rows without machine-dependent columns.
 fn table(summary: &Summary) -> Vec<Value> {
     let row = |row: &RunRow| {
         let mut row = row.clone();
@@ -290,7 +290,7 @@ fn the_contents_of_files_that_a_workload_was_read_from_belong_to_the_key() {
     assert_ne!(keys(b"0 1\n2 0\n"), keys(b"0 1\n3 0\n"));
 }
 
-/// A network of so many terminals.
+/// A network of this many terminals.
 struct Growing(AtomicU64);
 
 impl Files for Growing {
@@ -401,7 +401,7 @@ fn a_search_over_classes_with_their_own_loads_is_refused() {
     assert!(error.to_string().contains("a load of its own"), "{error}");
 }
 
-/// What is no number equals nothing, itself neither: it is refused by its key, not taken for a value that got lost.
+/// NaN equals nothing, not even itself: it is refused by its key, not mistaken for a lost value.
 #[test]
 fn a_sweep_over_no_number_is_refused_by_its_key() {
     for sweep in ["\"traffic.load\" = [nan]", "\"network\" = [nan]", "\"traffic\" = [{ load = nan }]"] {

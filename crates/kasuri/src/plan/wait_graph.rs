@@ -1,4 +1,4 @@
-//! What decides whether packets can wait for each other in a cycle, so that equal ones are looked at once.
+//! The inputs that decide whether packets can deadlock, so that equal graphs are checked once.
 
 use kasuri_model::scenario::Scenario;
 use kasuri_network::deadlock::Rules;
@@ -8,21 +8,21 @@ use std::sync::{Arc, Weak};
 
 /// All that the graph of a scenario's waiting packets depends on.
 pub(crate) struct WaitGraph {
-    whole: Routed,
-    /// The same of what is left after each failure during the run.
-    left: Vec<Routed>,
+    whole: RoutedNetwork,
+    /// The same for the networks after each failure during the run.
+    left: Vec<RoutedNetwork>,
     /// Those of its traffic.
     channels: Vec<VirtualChannels>,
-    /// Are the paths that predictions may take included?
+    /// True if the paths that predictions may take are included.
     widened: bool,
-    /// Is there an escape path that does not count?
+    /// True if there is an escape path that does not count.
     closed: bool,
-    /// What the routers promise to heads that wait.
+    /// The guarantees of the routers to waiting heads.
     rules: Rules,
 }
 
 /// A network and the routing on it. As long as a weak pointer is there, nothing else is put in its place.
-struct Routed {
+struct RoutedNetwork {
     network: Weak<Network>,
     routing: Weak<dyn Routing>,
 }
@@ -31,8 +31,8 @@ impl WaitGraph {
     /// Of a scenario, without building it.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self {
-            whole: Routed::of(&scenario.network, &scenario.routing),
-            left: scenario.changed_epochs().map(|epoch| Routed::of(&epoch.network, &epoch.routing)).collect(),
+            whole: RoutedNetwork::of(&scenario.network, &scenario.routing),
+            left: scenario.changed_epochs().map(|epoch| RoutedNetwork::of(&epoch.network, &epoch.routing)).collect(),
             channels: scenario.virtual_channel_ranges(),
             widened: scenario.takes_accepted_ports(),
             closed: scenario.closes_escape_path(),
@@ -40,17 +40,17 @@ impl WaitGraph {
         }
     }
 
-    /// Is nothing sent, so that nothing waits?
+    /// True if nothing is sent, so that nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.channels.is_empty()
     }
 
-    /// Can it be asked for again? Not once its network is gone.
+    /// True while its network exists.
     pub(crate) fn is_alive(&self) -> bool {
-        self.whole.is_alive() && self.left.iter().all(Routed::is_alive)
+        self.whole.is_alive() && self.left.iter().all(RoutedNetwork::is_alive)
     }
 
-    /// Have both the same graph?
+    /// True if both have the same graph.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let same_left = self.left.len() == other.left.len() && self.left.iter().zip(&other.left).all(|(one, other)| one.is_same(other));
         let routers = |graph: &Self| (graph.widened, graph.closed, graph.rules);
@@ -58,7 +58,7 @@ impl WaitGraph {
     }
 }
 
-impl Routed {
+impl RoutedNetwork {
     fn of(network: &Arc<Network>, routing: &Arc<dyn Routing>) -> Self {
         Self { network: Arc::downgrade(network), routing: Arc::downgrade(routing) }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Ends the names of files that are being written.
 pub(super) const TEMPORARY: &str = ".kasuri-tmp";
 
-/// Whether a file is on the disk before it appears under its name.
+/// Whether a file is flushed to the disk before it appears under its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
     /// It stays also if the machine stops.
@@ -21,16 +21,16 @@ pub(crate) enum Flush {
 }
 
 /// Runs of at least this many seconds are flushed: flushes take some milliseconds a file, together several times as long as a small run.
-const LEAST_FLUSHED_SECONDS: f64 = 1.0;
+const MIN_FLUSHED_SECONDS: f64 = 1.0;
 
 impl Flush {
     /// The choice for a run of this many seconds.
     pub(super) fn after(seconds: f64) -> Self {
-        if seconds >= LEAST_FLUSHED_SECONDS { Self::Now } else { Self::Later }
+        if seconds >= MIN_FLUSHED_SECONDS { Self::Now } else { Self::Later }
     }
 }
 
-/// Is this a folder within a store?
+/// True for a folder within a store.
 fn is_part(folder: &Path) -> bool {
     let is_named_so = folder.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part));
     is_named_so && folder.parent().is_some_and(|store| store.join(MARKER).exists())
@@ -44,8 +44,8 @@ pub(super) fn refuse_link(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Writes files of one folder so that each appears whole or not at all: all are written beside their places, flushed to the disk if they
-/// are to be, and then renamed in their order.
+/// Writes files of one folder so that each appears whole or not at all: all are written under temporary names, flushed to the disk if
+/// requested, and then renamed in their order.
 pub(super) fn write_whole(files: &[(PathBuf, Vec<u8>)], flush: Flush) -> Result<(), StoreError> {
     write_with(files, flush, |file, bytes| file.write_all(bytes))
 }
@@ -81,9 +81,9 @@ pub(crate) fn write_with<C>(
 fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush, write: WriteContent<'_, C>) -> Result<(), StoreError> {
     let mut written = Vec::new();
     for ((path, content), temporary) in files.iter().zip(temporaries) {
-        // The folder may have become a link since it was looked at. The user may give the store itself as one.
+        // The folder may have become a link since it was checked. The user may give the store itself as one.
         path.parent().filter(|folder| is_part(folder)).map_or(Ok(()), refuse_link)?;
-        // A killed process may have left a file of this name, or somebody else a link.
+        // A killed process may have left a file of this name, or an attacker a link.
         let _ = fs::remove_file(temporary);
         let mut file = File::create_new(temporary).map_err(|error| StoreError::at(path, error))?;
         write(&mut file, content).map_err(|error| StoreError::at(path, error))?;
@@ -110,7 +110,7 @@ fn begin_flush(file: &File) {
     let _ = file;
 }
 
-/// A name beside a file, unique among the threads of this process and among processes that compute points of the same folder.
+/// A temporary name for a file, unique among the threads of this process and among processes that compute points of the same folder.
 fn temporary(path: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const FLOW: Options = Options { method: Method::Rates, flit_bytes: None, packet_bytes: 4096, use_symmetry: false };
 const FLIT: Options = Options { method: Method::Cycles, flit_bytes: Some(64), ..FLOW };
-/// One NPU stands for all where they are alike.
+/// One NPU represents all equivalent ones.
 const FOLDED: Options = Options { use_symmetry: true, ..FLOW };
 
 /// Bytes per nanosecond of a link of 50 GB/s as ASTRA-sim counts them.
@@ -114,7 +114,7 @@ fn a_direct_all_to_all_is_bounded_by_the_links_of_an_npu() {
     assert!(times.iter().all(|&time| time >= bound && time < 1.5 * bound), "{times:?} against {bound}");
 }
 
-/// An NPU that stands for all finishes when all of them do.
+/// An NPU that represents all finishes when all of them do.
 #[test]
 fn one_npu_stands_for_all_that_are_alike() {
     let implementations = [Implementation::Ring, Implementation::Direct { window: None }, Implementation::HalvingDoubling];
@@ -155,7 +155,7 @@ fn one_npu_stands_for_all_that_are_alike() {
     assert!(folded > 60, "{folded} cases are alike");
 }
 
-/// Over two dimensions: reduce-scatter in the first, all-reduce of what is left in the second, all-gather back.
+/// Over two dimensions: reduce-scatter in the first, all-reduce of the rest in the second, all-gather back.
 #[test]
 fn dimensions_follow_each_other() {
     let dimensions = vec![dimension(Topology::Ring, 4, 100.0, 500.0), dimension(Topology::Switch, 2, 50.0, 1000.0)];
@@ -185,8 +185,8 @@ fn computations_and_messages_follow_each_other() {
     }
 }
 
-/// A table of layers of which nothing overlaps takes its computations and its exchanges one after the other, in every engine: two NPUs
-/// share a layer, neighbours on a link of their own.
+/// A table of layers without overlap takes its computations and its exchanges one after the other, in every engine: two NPUs share a layer,
+/// as neighbours on a private link.
 #[test]
 fn layers_that_wait_for_each_other_take_the_sum_of_their_parts() {
     let exchange = Exchange { operation: Operation::AllReduce, among: Among::Usual, bytes: 1 << 16 };
@@ -242,7 +242,7 @@ fn what_never_ends_is_refused_with_its_npu() {
 /// NPU, by the engines, by formulas and by ASTRA-sim's rules. Eleven days are simulated.
 #[test]
 fn times_that_are_not_simulated_are_refused() {
-    const MOST: u64 = 1 << 60;
+    const MAX_NANOSECONDS: u64 = 1 << 60;
     let computes = |id: u64, ns: u64| Node { duration_ns: ns, ..node(id, Kind::Compute { operations: None, bytes: None }, &[]) };
     let on = |bandwidth: f64, program: Vec<Node>| {
         let traces = (0..4).map(|npu| trace(if npu == 3 || bandwidth < 1.0 { program.clone() } else { Vec::new() })).collect();
@@ -254,8 +254,11 @@ fn times_that_are_not_simulated_are_refused() {
         traces
     };
     let cases: [(Traces, &str); 5] = [
-        (on(50.0, vec![computes(5, MOST + 1)]), "NPU 3: node 5 (`n`) lasts"),
-        (on(50.0, vec![computes(1, MOST), computes(7, 1)]), "NPU 3: node 7 (`n`) lasts 1 ns; all nodes of an NPU may last at most 2^60 ns"),
+        (on(50.0, vec![computes(5, MAX_NANOSECONDS + 1)]), "NPU 3: node 5 (`n`) lasts"),
+        (
+            on(50.0, vec![computes(1, MAX_NANOSECONDS), computes(7, 1)]),
+            "NPU 3: node 7 (`n`) lasts 1 ns; all nodes of an NPU may last at most 2^60 ns",
+        ),
         (
             on(0.5, gathers(Operation::AllGather, 1 << 62)),
             "NPU 0: node 0 (`n`): gathers 4611686018427387904 bytes of each of 4 NPUs, 2^64 or more",
@@ -278,7 +281,9 @@ fn times_that_are_not_simulated_are_refused() {
     }
     // A cycle of flits of one byte is shorter than a nanosecond: then less than 2^60 ns are simulated, and the error says so.
     assert!(
-        run(on(50.0, vec![computes(1, MOST / 2)]), &FLOW).unwrap_err().starts_with("NPU 3: node 1 (`n`): it and the nodes before it last")
+        run(on(50.0, vec![computes(1, MAX_NANOSECONDS / 2)]), &FLOW)
+            .unwrap_err()
+            .starts_with("NPU 3: node 1 (`n`): it and the nodes before it last")
     );
     let days = on(50.0, vec![computes(1, 1_000_000_000_000_000)]);
     assert!((run(days, &FLOW).unwrap()[3] - 1e15).abs() < 1.0);

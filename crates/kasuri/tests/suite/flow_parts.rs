@@ -1,5 +1,5 @@
-//! Users whose messages share no channel, simulated one by one on several threads. The results are the same, bit for bit, on any number of
-//! threads, and differ from those of all users together by rounding only.
+//! Users with disjoint channels, simulated one by one on several threads. The results are the same, bit for bit, on any number of threads,
+//! and differ from those of all users together only by rounding.
 
 use kasuri_config::{Document, Known, Preparation};
 use kasuri_flow::FlowEngine;
@@ -8,10 +8,10 @@ use kasuri_network::topology::NoFiles;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-/// Waits for the end of a workload until a cycle, and counts how often it has been told of an interval.
+/// Waits for the end of a workload until a cycle, and counts the reported intervals.
 struct Waiting {
     until: u64,
-    /// May an engine know that nothing else is waited for? Without that all users are simulated together.
+    /// True if it reports that it waits for nothing else. Otherwise all users are simulated together.
     says_so: bool,
     told: u64,
     /// From this question on it wants the run to end.
@@ -33,7 +33,7 @@ impl Controller for Waiting {
         self.told += 1;
         if interval.completed {
             Command::End(Status::Completed)
-        } else if interval.end_cycle >= self.until || self.wants_end() {
+        } else if interval.end_cycle >= self.until || self.should_stop() {
             Command::End(Status::MaxCycles)
         } else {
             Command::Continue
@@ -44,7 +44,7 @@ impl Controller for Waiting {
         self.says_so.then_some(self.until)
     }
 
-    fn wants_end(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.patience.set(self.patience.get().saturating_sub(1));
         self.patience.get() == 0
     }
@@ -77,7 +77,7 @@ const COLLECTIVES: [&str; 5] = [
     "collective = 'broadcast'\nschedule = 'binomial'",
 ];
 
-/// One user: its nodes, its collective, the flits of a message, and when its ranks start and how they go on.
+/// One user: its nodes, its collective, the flits of a message, and the start and the loop of its ranks.
 #[derive(Clone, Debug)]
 struct User {
     nodes: Vec<u32>,
@@ -106,7 +106,7 @@ fn text(network: usize, sharing: &str, latency: bool, users: &[User]) -> String 
     text
 }
 
-/// Neighbouring nodes from `first` on, a power of two of them; or every so many nodes.
+/// Neighbouring nodes from `first` on, a power of two of them; or every `stride`-th node.
 fn users(stride: u32, count: u32, sizes: Vec<(u32, usize, u32, f64, f64, u32)>) -> Vec<User> {
     let of = |(number, (size, collective, flits, skew, jitter, repeat)): (u32, (u32, usize, u32, f64, f64, u32))| {
         let first = if stride == 1 { number * (64 / count) } else { number };
@@ -120,7 +120,7 @@ fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
 }
 
-/// Are these the same times but for rounding?
+/// True if these are the same times but for rounding.
 fn are_near(one: &Distribution, other: &Distribution) -> bool {
     one.count == other.count && is_near(one.sum, other.sum) && one.min.abs_diff(other.min) <= 1 && one.max.abs_diff(other.max) <= 1
 }
@@ -164,19 +164,19 @@ proptest! {
         for (own, other) in alone.users.iter().zip(&together.users) {
             prop_assert!(is_near(own.completion.unwrap(), other.completion.unwrap()), "{:?} {:?}", own, other);
             prop_assert_eq!((own.packets, own.accepted_flits), (other.packets, other.accepted_flits));
-            // Each latency is rounded by itself.
+            // Each latency is rounded separately.
             prop_assert!(own.packet_latency.abs_diff(other.packet_latency) <= own.packets);
         }
     }
 }
 
-/// Four users, each on two rows of a mesh of its own or each on two columns, which lie far apart.
+/// Four users, each on two private rows of a mesh or each on two columns, which lie far apart.
 fn four_users(is_apart: bool) -> String {
     let sizes = vec![(16, 0, 40, 0.0, 0.0, 1), (16, 0, 10, 0.0, 0.0, 2), (16, 2, 33, 0.0, 0.0, 1), (16, 3, 7, 5.0, 0.0, 1)];
     text(2, "max-min", true, &users(if is_apart { 1 } else { 4 }, 4, sizes))
 }
 
-/// Nobody is told of the intervals in between where users are simulated one by one.
+/// The intervals in between are not reported where users are simulated one by one.
 #[test]
 fn users_that_share_a_channel_are_simulated_together() {
     for threads in [1, 3] {

@@ -1,4 +1,4 @@
-//! One packet alone: the flit engine and the zero-load formula agree to the cycle.
+//! One lone packet: the flit engine and the zero-load formula agree to the cycle.
 
 use kasuri::engines::CyclesEngine;
 use kasuri::input::KNOWN;
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Networks and routings whose paths hang on chance or on what a router sees, or that leave the shortest ones.
+/// Networks and routings with paths that depend on chance or on the state of routers, or that leave the shortest ones.
 const ROUTED: [(&str, u32); 33] = [
     ("topology = \"torus\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"ugal\"", 16),
     ("topology = \"flattened-butterfly\"\ndimensions = [3, 3]\nconcentration = 2\n[routing]\nalgorithm = \"ugal\"\nthreshold = 3", 18),
@@ -141,13 +141,13 @@ const ROUTED: [(&str, u32); 33] = [
 ];
 
 /// Cycles between two packets of a pair: longer than a packet and its credits are under way.
-const APART: u64 = 200;
+const PACKET_DISTANCE: u64 = 200;
 
 /// The mean latency and hops of packets of one pair that are sent far apart from each other, with the standard errors of both, and the formula.
 fn one_by_one(text: &str, pair: (u32, u32)) -> ([f64; 2], [f64; 2], kasuri_flow::analysis::ZeroLoad) {
     let document = Document::parse("lone.toml", text).unwrap();
     let study = document.study(&document.points().unwrap()[0], &OnePair(pair.0, pair.1)).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 300 * APART, 1_000_000);
+    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 300 * PACKET_DISTANCE, 1_000_000);
     let outcome = FlitEngine.run(&study.scenario, &mut controller).unwrap();
     let of = |values: &kasuri_model::engine::Distribution| {
         let (count, mean) = (values.count as f64, values.mean().unwrap());
@@ -158,7 +158,7 @@ fn one_by_one(text: &str, pair: (u32, u32)) -> ([f64; 2], [f64; 2], kasuri_flow:
     ([latency.0, hops.0], [latency.1, hops.1], zero_load(&study.scenario).unwrap())
 }
 
-/// What an approximate formula may be off by.
+/// The largest error of an approximate formula.
 const APPROXIMATE: f64 = 0.15;
 
 proptest! {
@@ -180,7 +180,7 @@ proptest! {
              [router]\nvirtual_channels = 12\nbuffer_flits = 16\n{}\n\
              [traffic]\npattern = \"permutation\"\npath = \"pair\"\nprocess = \"periodic\"\nload = {}\npacket_flits = {flits}\n",
             ROUTERS[router],
-            f64::from(flits) / APART as f64
+            f64::from(flits) / PACKET_DISTANCE as f64
         );
         let (found, errors, expected) = one_by_one(&text, pair);
         let off = (found[0] - expected.packet_latency).abs();
@@ -284,7 +284,7 @@ fn drawn_router() -> impl Strategy<Value = (String, u32)> {
     prop_oneof![3 => input_queued, 1 => output_queued]
 }
 
-/// Cases of the drawn networks: a sample, or as many as `PROPTEST_CASES` says.
+/// Cases of the random networks: a sample, or the number in `PROPTEST_CASES`.
 fn drawn_cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }

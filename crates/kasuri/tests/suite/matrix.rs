@@ -1,6 +1,6 @@
 //! Every two values of different families of keys, on every engine: checking and running agree, nothing panics, flits and credits are
-//! conserved, a lone packet takes the cycles of its formula, tiles change no bit of the flit engine's results, and what is refused stands in
-//! a table.
+//! conserved, a lone packet takes the cycles of its formula, tiles change no bit of the flit engine's results, and every refusal is in a
+//! table.
 //!
 //! A sample of the pairs; `KASURI_MATRIX=all` takes all, `KASURI_MATRIX=5` every fifth.
 
@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use toml::{Table, Value as Toml};
 use values::{BASE, VALUES, Value};
 
-/// One pair on one engine; one value alone if both are the same.
+/// One pair on one engine; a single value if both are the same.
 #[derive(Clone, Copy)]
 struct Case {
     engine: &'static dyn Engine,
@@ -69,7 +69,7 @@ impl Case {
     fn table(&self) -> Table {
         let mut table: Table = BASE.parse().expect("the base is TOML");
         table.insert("engine".to_owned(), self.engine.name().into());
-        // A workload has the machine to itself, unless the other value is about the traffic beside it. Users have traffic of their own.
+        // A workload has the machine to itself, unless the other value is about background traffic. Users have their own traffic.
         if self.is_about("users") || self.values.iter().any(|value| value.set.contains(&"-traffic")) && !self.is_about("traffic") {
             table.remove("traffic");
         }
@@ -129,7 +129,7 @@ impl Files for Named {
     }
 }
 
-/// What is refused: keys and messages.
+/// Refused keys, with messages.
 fn refused(error: &RunError) -> Vec<(String, String)> {
     match error {
         RunError::Config(errors) => errors.iter().map(|error| (error.key.clone(), error.message.clone())).collect(),
@@ -140,14 +140,14 @@ fn refused(error: &RunError) -> Vec<(String, String)> {
     }
 }
 
-/// Does a table of the engine say that it has not what this refusal names?
+/// True if a table of the engine lists the refused feature as missing.
 fn is_in_table(features: &[Feature], key: &str, message: &str) -> bool {
     let lacks = |feature: &&Feature| feature.support.iter().any(|&(_, word)| word == "no");
     let is_named = |feature: &Feature| message.contains(feature.name.rsplit(": ").next().unwrap_or(&feature.name));
     features.iter().filter(lacks).any(|feature| is_named(feature) && (feature.key == key || key == "flit.layout"))
 }
 
-/// What a case showed: what is wrong, and which lines of the lists of exceptions it needed.
+/// The findings of a case: the errors, and the lines of the lists of exceptions that it needed.
 #[derive(Default)]
 struct Shown {
     wrong: Vec<String>,
@@ -209,7 +209,7 @@ fn tried(case: &Case) -> Shown {
     shown
 }
 
-/// What is wrong with a run that was prepared.
+/// The error of a prepared run.
 fn run(case: &Case, plan: &Plan<'_>) -> Option<String> {
     let summary = match plan.run(&options()) {
         Ok(summary) => summary,
@@ -221,7 +221,7 @@ fn run(case: &Case, plan: &Plan<'_>) -> Option<String> {
     (row.status() == "failed" && !is_known()).then(|| format!("prepared, but the run fails: {message}"))
 }
 
-/// Into so many tiles a network is cut, which so many threads run.
+/// The number of tiles of a network, and of threads that run them.
 const TILES: i64 = 4;
 const THREADS: usize = 2;
 
@@ -232,7 +232,7 @@ fn in_tiles(engine: &dyn Engine, scenario: &Scenario, controller: &mut dyn Contr
     prepared.run(controller)
 }
 
-/// What is wrong with a run of the flit engine whose network is cut into tiles: it must be the run of the whole, bit for bit.
+/// The error of a run of the flit engine with a network cut into tiles: it must equal the uncut run, bit for bit.
 fn cut(case: &Case, document: &Document) -> Option<String> {
     let study = study(document).filter(|_| case.engine.name() == "flit")?;
     let mut scenario = study.scenario.clone();
@@ -246,7 +246,7 @@ fn cut(case: &Case, document: &Document) -> Option<String> {
     }
 }
 
-/// What an engine that is run without having been asked says otherwise than the check.
+/// The difference between the refusals of an engine run without the check and those of the check.
 fn refused_otherwise(case: &Case, document: &Document, refused: &[(String, String)]) -> Option<String> {
     let study = study(document)?;
     let by_engine = case.engine.prepare(&study.scenario).err()?;
@@ -258,12 +258,12 @@ fn refused_otherwise(case: &Case, document: &Document, refused: &[(String, Strin
     (by_engine != by_run || !told).then(|| format!("refused {refused:?}, run says {by_run:?}"))
 }
 
-/// The lines by which refusals are excused that no engine's table names.
+/// The excuses for refusals outside the engine's table.
 fn excused() -> impl Iterator<Item = &'static Excuse> {
     MACHINE.iter().chain(MISSING)
 }
 
-/// Why something is refused: in the engine's table, or a line of what no machine can be.
+/// The reason of a refusal: in the engine's table, or a line of the impossible machines.
 fn undocumented(case: &Case, key: &str, message: &str) -> Result<Option<usize>, String> {
     if is_in_table(&case.engine.features(), key, message) {
         return Ok(None);
@@ -274,7 +274,7 @@ fn undocumented(case: &Case, key: &str, message: &str) -> Result<Option<usize>, 
 }
 
 /// Cycles between two packets of three flits: longer than any packet here and its credits are under way.
-const APART: u64 = 200;
+const PACKET_DISTANCE: u64 = 200;
 
 /// Packets of one pair of terminals that never meet: their mean latency is that of the formula, to the cycle where nothing is left to
 /// chance, else within five standard errors. `None` where the case is about more than routes, routers and channels, or has no exact formula.
@@ -289,14 +289,14 @@ fn lone(case: &Case) -> Option<Result<(), String>> {
     for (key, value) in [("pattern", "permutation"), ("path", "pair"), ("process", "periodic")] {
         traffic.insert(key.to_owned(), value.into());
     }
-    traffic.insert("load".to_owned(), (3.0 / APART as f64).into());
+    traffic.insert("load".to_owned(), (3.0 / PACKET_DISTANCE as f64).into());
     table.insert("measure".to_owned(), Table::new().into());
     let document = Document::parse_for(*KNOWN, "matrix.toml", &table.to_string()).expect("a document");
     let study = study(&document)?;
     let expected = zero_load(&study.scenario).ok().filter(|formula| formula.exact)?;
     // Of longer packets fewer are created; twenty of a terminal in any case.
     let flits = u64::from(study.scenario.classes.iter().map(|class| class.sizes.max()).max().unwrap_or(1));
-    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 20 * APART * flits.div_ceil(3), 1_000_000);
+    let mut controller = Fixed::new(Offer::of(&study.scenario), Some(0), 20 * PACKET_DISTANCE * flits.div_ceil(3), 1_000_000);
     let outcome = match case.engine.run(&study.scenario, &mut controller) {
         Ok(outcome) => outcome,
         Err(error) => return Some(Err(format!("lone packets: {error}"))),
@@ -317,15 +317,15 @@ fn lone(case: &Case) -> Option<Result<(), String>> {
     if keys.into_iter().any(is_left_out) { None } else { Some(Err(problem())) }
 }
 
-/// A rate lets all M flits of a packet pass in M periods of the slowest channel; flit by flit the last one begins the last period only, and
-/// at best is no later than one cycle after the other: by so many cycles a rate may be late.
+/// A rate lets all M flits of a packet pass in M periods of the slowest channel; flit by flit the last one only begins the last period, and
+/// at best follows one cycle after the other: a rate may be late by this many cycles.
 fn rounding(scenario: &Scenario) -> f64 {
     let flits = scenario.classes.iter().map(|class| class.sizes.max()).max().unwrap_or(0);
     let period = scenario.network.links().iter().map(|link| link.period).max().unwrap_or(1);
     f64::from(flits * (period - 1))
 }
 
-/// A case, with what it showed or the panic that it ended with.
+/// A case, with its findings or its panic.
 fn watched(case: &Case) -> Shown {
     let mut shown = catch_unwind(AssertUnwindSafe(|| tried(case))).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
@@ -342,7 +342,7 @@ fn watched(case: &Case) -> Shown {
     shown
 }
 
-/// Has this processor what a value needs? Only one asks for more than any has.
+/// True if this processor supports a value. Only one value needs special instructions.
 fn is_here(value: &Value) -> bool {
     #[cfg(target_arch = "x86_64")]
     let has_vectors = std::is_x86_feature_detected!("avx512vbmi2") && std::is_x86_feature_detected!("avx512bitalg");
@@ -351,7 +351,7 @@ fn is_here(value: &Value) -> bool {
     value.name != "avx512" || has_vectors
 }
 
-/// Of all cases every so many.
+/// The stride through all cases.
 fn stride() -> usize {
     match std::env::var("KASURI_MATRIX").as_deref() {
         Ok("all") => 1,
@@ -398,10 +398,10 @@ fn every_value_alone_runs_on_some_engine() {
         let alone = |case: &&Case| std::ptr::eq(case.values[0], case.values[1]) && std::ptr::eq(case.values[0], value);
         let shown: Vec<Shown> = cases.iter().filter(alone).map(watched).collect();
         let wrong: Vec<&String> = shown.iter().flat_map(|shown| &shown.wrong).collect();
-        let is_elsewhere = ELSEWHERE.contains(&value.name);
+        let is_elsewhere = UNTESTED_LAYOUTS.contains(&value.name);
         assert!(is_elsewhere || shown.iter().any(|shown| shown.ran == 1), "{} {}: {wrong:?}", value.family, value.name);
     }
 }
 
 /// Values that need another processor: one with vector instructions.
-const ELSEWHERE: [&str; 1] = ["avx512"];
+const UNTESTED_LAYOUTS: [&str; 1] = ["avx512"];

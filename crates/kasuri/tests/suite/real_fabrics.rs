@@ -1,7 +1,7 @@
 //! Real fabrics: dumps in, verdicts, loads and schedules out.
 
 use kasuri::fabric::audit;
-use kasuri::fabric::job::{Asked, Job, Order};
+use kasuri::fabric::job::{Job, JobCollective, Order};
 use kasuri_config::fabric::{Fabric, Options, SourceFile, import};
 use kasuri_network::id::TerminalId;
 use serde_json::Value as Json;
@@ -33,7 +33,7 @@ fn case(name: &str) -> Fabric {
     fabric(&["ibnetdiscover.txt.gz", "opensm-lfts.dump.gz"].map(|end| data().join(name).join(end)))
 }
 
-/// Mellanox's own checker has looked at the same tables.
+/// Mellanox's own checker has verified the same tables.
 #[test]
 fn verdicts_on_credit_loops_are_those_of_ibdmchk() {
     let text = fs::read_to_string(data().join("ibdmchk.csv")).unwrap();
@@ -55,8 +55,8 @@ fn verdicts_on_credit_loops_are_those_of_ibdmchk() {
     assert!(seen[0] >= 4 && seen[1] >= 3, "{seen:?}");
 }
 
-/// All tables of a real cluster end before their last line; what they hold still leads everywhere. The two forms in which OpenSM's tables
-/// are dumped, and the file that is written of them, say the same.
+/// All tables of a real cluster are cut before their last line; their entries still lead everywhere. The two forms in which OpenSM's tables
+/// are dumped, and the file written from them, are equivalent.
 #[test]
 fn dumps_of_several_tools_are_one_fabric() {
     let avakas = fabric(&["avakas/ibnetdiscover-p.txt.gz", "avakas/ibroutes.txt.gz"].map(|path| data().join(path)));
@@ -74,7 +74,7 @@ fn dumps_of_several_tools_are_one_fabric() {
     assert_eq!((plain.network.terminal_count(), plain.network.channel_count()), (16, minhop.network.channel_count()));
 }
 
-/// With an LMC of 2 each adapter has four addresses: as many routes, and a load that is shared among them.
+/// With an LMC of 2 each adapter has four addresses: four routes, and a load that is shared among them.
 #[test]
 fn several_addresses_are_as_many_routes() {
     let found = audit(&case("ft2_32/minhop_lmc2"), 3).tables.unwrap();
@@ -84,12 +84,12 @@ fn several_addresses_are_as_many_routes() {
     assert!((sum - 2.0 * 32.0 * 28.0).abs() < 1e-9, "{sum}");
 }
 
-/// Every second host of a torus: what the steps put on cables, how long they last and what bounds them follows from counts.
+/// Every second host of a torus: the load of the steps on cables, their times and bounds follow from counts.
 #[test]
 fn messages_of_a_job_are_counted_on_their_cables() {
     let torus = case("torus_4x4_2h/minhop");
     let job = Job::new(&torus, (0..32).step_by(2).map(TerminalId).collect()).unwrap();
-    let asked = Asked { collective: "alltoall", bytes: 1 << 20 };
+    let asked = JobCollective { collective: "alltoall", bytes: 1 << 20 };
     let (name, collective) = job.usual(asked).unwrap();
     let taken = job.run(collective.as_ref(), asked, &job.placed(Order::Given));
     assert_eq!((name, taken.steps.len()), ("shift", 15));
@@ -177,8 +177,8 @@ fn line(wrong: &[(u32, u32, u32)], extra: &[(&str, &str)]) -> Fabric {
     import(&files, Options::default()).unwrap()
 }
 
-/// Packets to the last host that two switches send to each other go round. That is not a credit loop: those that arrive do not wait in a
-/// cycle. Of six routes the two to that host are lost, and in the pairs that are asked for one.
+/// Packets to the last host that two switches send to each other loop. That is not a credit loop: those that arrive do not wait in a cycle.
+/// Of six routes the two to that host are lost, and one in the requested pairs.
 #[test]
 fn a_packet_that_goes_round_is_not_a_credit_loop() {
     let fabric = line(&[(1, 3, 2)], &[]);
@@ -196,7 +196,7 @@ fn a_packet_that_goes_round_is_not_a_credit_loop() {
     assert_eq!((found.unreachable, found.going_round, found.credit_loops), (0, 0, false));
 }
 
-/// What a script sees of an audit: 1 where routes are lost, whatever is printed; 0 of a whole fabric.
+/// The exit status of an audit: 1 where routes are lost, in every output format; 0 for a whole fabric.
 #[test]
 fn an_audit_with_lost_routes_ends_with_status_1() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn an_audit_with_lost_routes_ends_with_status_1() {
     }
 }
 
-/// A verdict on lanes says what it assumes where the dumps do not give them: routings such as DFSSSP separate packets by service level.
+/// A verdict on lanes states its assumption where the dumps do not give them: routings such as DFSSSP separate packets by service level.
 #[test]
 fn verdicts_say_which_lanes_they_assume() {
     let lanes = "Switch 0x11, base LID 1, \"s\"\n1 2 : 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 15\n";

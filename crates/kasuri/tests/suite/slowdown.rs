@@ -1,9 +1,9 @@
-//! Users on one machine against each of them alone.
+//! Users on one machine against lone runs of each.
 
 use kasuri::input::KNOWN;
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
-use kasuri::slowdown::Alone;
+use kasuri::slowdown::LoneRuns;
 use kasuri_config::Document;
 use kasuri_network::topology::NoFiles;
 
@@ -21,27 +21,27 @@ fn rows(a: &str, b: &str, flits: u32, work: &str) -> Vec<RunRow> {
 
 const BROADCAST: &str = "[user.workload]\ncollective = \"broadcast\"\nschedule = \"linear\"\nmessage_flits = 100";
 
-/// The messages of both cross the channel in the middle, of which each has half; apart they take nothing from each other.
+/// The messages of both cross the channel in the middle and get half of it each; apart they do not affect each other.
 #[test]
 fn two_jobs_on_one_channel_take_twice_as_long() {
     for (a, b, expected) in [("[0, 2]", "[1, 3]", 2.0), ("[0, 1]", "[2, 3]", 1.0)] {
         let rows = rows(a, b, 100, BROADCAST);
-        let alone = Alone::of(&rows);
+        let alone = LoneRuns::of(&rows);
         for user in ["a", "b"] {
             let found = alone.slowdown(&rows[0], user).unwrap();
             assert!((found - expected).abs() < 1e-9, "{user} on {a} and {b}: {found}");
         }
         assert!(rows[1..].iter().all(|row| alone.slowdown(row, "a").is_none() && alone.slowdown(row, "b").is_none()));
-        assert!(Alone::of(&rows[..1]).slowdown(&rows[0], "a").is_none(), "nobody has run it alone");
+        assert!(LoneRuns::of(&rows[..1]).slowdown(&rows[0], "a").is_none(), "nobody has run it alone");
     }
 }
 
-/// Open traffic of another user takes from a job what it offers to the shared channel: of f flits of the job and a quarter of the channel's
-/// cycles, all is through after f / (1 - 1/4).
+/// Open traffic of another user takes its offered load from the shared channel: with f flits of the job and a quarter of the channel's
+/// cycles, the job ends after f / (1 - 1/4).
 #[test]
 fn a_job_beside_open_traffic_is_slower() {
     let open = "[user.traffic]\npattern = \"bit-complement\"\nload = 0.25\npacket_flits = 5";
     let rows = rows("[0, 2]", "[1, 3]", 20_000, open);
-    let found = Alone::of(&rows).slowdown(&rows[0], "a").unwrap();
+    let found = LoneRuns::of(&rows).slowdown(&rows[0], "a").unwrap();
     assert!((found - 4.0 / 3.0).abs() < 0.04, "{found}");
 }

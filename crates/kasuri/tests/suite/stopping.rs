@@ -1,4 +1,4 @@
-//! Who asks a run to stop is heard in its middle, whatever the engine and however long the interval.
+//! A request to stop ends a run in its middle, on every engine and for intervals of any length.
 
 use kasuri_config::{Document, Known, Preparation};
 use kasuri_flit::FlitEngine;
@@ -8,7 +8,7 @@ use kasuri_model::engine::{Command, Controller, Engine, Interval, Status};
 use kasuri_network::topology::NoFiles;
 use std::cell::Cell;
 
-/// Lets a run go on for so many looks, then wants it to end. Its intervals never end by themselves.
+/// Continues a run for this many checks, then requests its end. Its intervals never end otherwise.
 struct AfterLooks {
     left: Cell<u32>,
     stopped_in: Option<u64>,
@@ -24,7 +24,7 @@ impl Controller for AfterLooks {
         Command::End(Status::MaxCycles)
     }
 
-    fn wants_end(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.left.set(self.left.get().saturating_sub(1));
         self.left.get() == 0
     }

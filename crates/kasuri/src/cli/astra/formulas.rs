@@ -97,7 +97,7 @@ pub(super) fn print(answer: &Answer, cluster: &Cluster, out: &mut dyn Write) -> 
     writeln!(out, "left out: {}", LEFT_OUT.join("; "))
 }
 
-/// A row for each phase; what is of the whole collective stands in the first.
+/// A row for each phase; the first also has the values of the whole collective.
 fn rows(occurring: &Occurring) -> Vec<Vec<String>> {
     let whole = |ns: f64| format!("{ns:.0}");
     let row = |(number, phase): (usize, &PhaseTime)| {

@@ -5,10 +5,10 @@ use crate::results::RunRow;
 use std::fmt::Write;
 use toml::{Table, Value};
 
-/// What the block cannot say, or says in part.
+/// A note on the values missing from the block.
 pub(super) const NOT_MEASURED: &str = "the block has no `Fragmentation average`: it is not measured";
 
-/// The configurations whose summary can be told from a row: those of one traffic class.
+/// Accepts configurations with one traffic class: a row determines their summary.
 ///
 /// # Errors
 /// The configuration has several classes, which BookSim reports one by one.
@@ -55,7 +55,7 @@ pub(super) fn block(row: &RunRow, table: &Table) -> String {
     text
 }
 
-/// The mean length of a packet, answers included. `None` where it is not told.
+/// The mean length of a packet, answers included; `None` if unknown.
 fn mean_packet_flits(table: &Table) -> Option<f64> {
     let traffic = table.get("traffic")?;
     let classes = match traffic.get("class").and_then(Value::as_array) {
@@ -66,7 +66,7 @@ fn mean_packet_flits(table: &Table) -> Option<f64> {
     for class in &classes {
         let request = mean_size(class.get("packet_flits")?)?;
         let reply = class.get("reply").and_then(|reply| mean_size(reply.get("packet_flits")?));
-        // Of a single class any rate tells the same.
+        // With a single class the rate cancels out.
         let rate = if classes.len() == 1 { 1.0 } else { number(class.get("load")?)? / request };
         flits += rate * (request + reply.unwrap_or(0.0));
         packets += rate * if reply.is_some() { 2.0 } else { 1.0 };

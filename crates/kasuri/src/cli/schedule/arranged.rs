@@ -57,7 +57,7 @@ fn parameters(found: &Arranged) -> Parameters {
     Parameters { ranks: found.terminals.len() as u32, root: found.root, size: MessageSize::of_flits(u64::from(found.units)) }
 }
 
-/// What nothing can beat over what the phases take.
+/// The lower bound over the time of the phases.
 fn efficiency(found: &Arranged) -> Option<f64> {
     found.least.map(|least| least as f64 / found.time().max(1) as f64)
 }

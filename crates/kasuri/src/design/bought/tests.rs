@@ -2,7 +2,7 @@ use super::super::{Graph, built};
 use super::*;
 use kasuri_network::network::metrics::Metrics;
 
-/// Switches of so many ports at 1 each, everything else for nothing.
+/// Switches of `ports` ports at 1 each, everything else free.
 fn list(ports: u64) -> PriceList {
     let text = format!(
         "date = \"2026-11-01\"\ncurrency = \"switches\"\n[terminal]\ngbit_per_second = 400\nadapter_price = 0\nadapter_watts = 10\n[[switch]]\n\
@@ -13,15 +13,15 @@ fn list(ports: u64) -> PriceList {
     PriceList::parse(&text).unwrap()
 }
 
-fn wish(terminals: u64, tapers: &[f64], rails: Option<u64>) -> Wish {
-    Wish { terminals, tapers: tapers.to_vec(), rails }
+fn wish(terminals: u64, tapers: &[f64], rails: Option<u64>) -> TreeRequest {
+    TreeRequest { terminals, tapers: tapers.to_vec(), rails }
 }
 
-fn of(offer: &[Bought], family: Family) -> Option<&Bought> {
+fn of(offer: &[PricedTree], family: Family) -> Option<&PricedTree> {
     offer.iter().find(|bought| bought.family == family)
 }
 
-/// On switches of k ports: k^2 / 2 terminals on 3 k / 2 switches of two levels, k^3 / 4 on 5 k^2 / 4 of three; half as many terminals need half
+/// On switches of k ports: k^2 / 2 terminals on 3 k / 2 switches of two levels, k^3 / 4 on 5 k^2 / 4 of three; half the terminals need half
 /// the leaves and half the spines.
 #[test]
 fn full_trees_have_the_switches_of_the_textbooks() {
@@ -59,7 +59,7 @@ fn tapers_and_pruning_leave_out_links() {
     assert!(pruned.free_ports > 0 && pruned.taper > 2.0 && pruned.taper <= 3.0 + 1e-9, "{pruned:?}");
 }
 
-/// What closed forms say is what the networks have that Kasuri builds.
+/// The closed forms agree with the networks that Kasuri builds.
 #[test]
 fn counts_and_rates_are_those_of_the_built_networks() {
     let mut seen = BTreeMap::new();
