@@ -1,4 +1,4 @@
-//! What is finished stays finished: kills, signals, second processes and damaged files, through the command itself.
+//! Finished runs survive kills, signals, second processes and damaged files: tests of the command.
 
 use kasuri::results::COSTS;
 use serde_json::Value;
@@ -60,14 +60,14 @@ impl Folder {
         self.command(more).output().unwrap()
     }
 
-    /// Starts a run on so many threads, one point after the other, and waits until it has finished this many.
+    /// Starts a run on `threads` threads, one point after the other, and waits until `finished` points are done.
     fn start(&self, finished: usize, threads: &str) -> Child {
         let child = self.command(&["--jobs", "1", "--threads", threads]).spawn().unwrap();
         self.wait_for(finished);
         child
     }
 
-    /// Runs with at most so many KiB of address space.
+    /// Runs with at most `kib` KiB of address space.
     fn run_within(&self, kib: u64, threads: &str) -> Output {
         within(kib, &self.command(&["--jobs", "1", "--threads", threads]))
     }
@@ -92,7 +92,7 @@ impl Folder {
     }
 }
 
-/// All that lies in a folder of results but rows and tables, which tell of the machine, too: path and content.
+/// All files in a folder of results except rows and tables, which depend on the machine: path and content.
 fn other_files(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for folder in [out.to_owned(), out.join("runs"), out.join("networks"), out.join("failed")] {
@@ -106,12 +106,12 @@ fn other_files(out: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Files that are being written, or that somebody who wrote was killed over.
+/// Temporary files, of living or killed processes.
 fn temporary_files(out: &Path) -> usize {
     other_files(out).keys().filter(|name| name.ends_with(".kasuri-tmp")).count()
 }
 
-/// Threads of a process by which it computes one run.
+/// Threads with which a process computes one run.
 #[cfg(target_os = "linux")]
 fn threads_of_run(child: &Child) -> usize {
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
@@ -197,7 +197,7 @@ cycles = 1_000_000_000
 max_cycles = 2_000_000_000
 "#;
 
-/// Whether the machine has so many cores, without which a run gets no second thread.
+/// True if the machine has `count` cores; with fewer, a run gets no second thread.
 fn has_cores(count: usize) -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= count)
 }
@@ -231,7 +231,7 @@ fn a_run_on_two_threads_is_cut_short_in_its_middle_as_one_on_one_thread_is() {
     assert!(left.iter().all(|files| *files == left[0]), "on two threads other files are left than on one");
 }
 
-/// What a command does with at most so many KiB of address space.
+/// The output of a command with at most `kib` KiB of address space.
 fn within(kib: u64, command: &Command) -> Output {
     let words = ["-c", "ulimit -v \"$1\"; shift; exec \"$@\"", "sh", &kib.to_string()];
     Command::new("sh").args(words).arg(command.get_program()).args(command.get_args()).output().unwrap()
@@ -246,7 +246,7 @@ fn least_memory() -> u64 {
     (16_000..200_000).step_by(500).find(|&kib| within(kib, &version).status.success()).expect("the program begins in 200 MB")
 }
 
-/// Small networks whose runs are long, so that they come first, and one that needs more memory than there is.
+/// Small networks with long runs, which come first, and one that needs more memory than there is.
 const LARGE: &str = r#"
 [network]
 topology = "mesh"
@@ -305,7 +305,7 @@ fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
     }
 }
 
-/// Each run is computed by one of the two, and the table of either is that of one process alone.
+/// Each run is computed by one of the two processes, and both tables equal that of a single process.
 #[test]
 fn a_second_process_on_the_same_folder_computes_beside_the_first() {
     let undisturbed = Folder::new();
@@ -380,7 +380,7 @@ fn list_of(folder: &Folder) -> PathBuf {
     path
 }
 
-/// What processor time a run took differs each time: who computed a run himself shows another one than who found it in the folder.
+/// The processor time of a run differs each time, so the process that computed the run shows another one than a process that reused it.
 #[test]
 fn processes_with_the_same_list_compute_no_run_twice() {
     let whole = Folder::new();

@@ -1,4 +1,4 @@
-//! What a run takes of memory, against what was promised before it began.
+//! The memory of a run against its estimate.
 
 use kasuri::estimate::Work;
 use kasuri::input::KNOWN;
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Random networks, in which no two rows of a table look alike: `random-ROUTERS-LINKS`, with so many links begun by each router.
+/// Random networks without equal rows in a table: `random-ROUTERS-LINKS`, where each router begins LINKS links.
 struct RandomNetworks;
 
 impl Files for RandomNetworks {
@@ -106,7 +106,7 @@ const NETWORKS: [&str; 24] = [
 /// Parts of the small ones: on these the formulas are worked out as well, which takes longer.
 const SMALL: [&str; 7] = ["[20, 20]", "levels = 3", "stages = 4", "routers_per_group = 4", "side = 16", "random-400", "mlfm"];
 
-/// Can the routing find its path on a network?
+/// True if the routing can find its path on a network.
 fn fits(network: &str, routing: &str) -> bool {
     let mut table: toml::Table = network.parse().unwrap();
     let name = table.remove("topology").unwrap();
@@ -136,7 +136,7 @@ fn measured(text: &str) -> (f64, f64) {
     (peak as f64, promised)
 }
 
-/// What is wrong with a promise, if anything is.
+/// The error of an estimate, if there is one.
 fn verdict(text: &str) -> Option<String> {
     let (peak, promised) = measured(text);
     let wrong = peak > promised + FLOOR || promised > 2.0 * peak + FLOOR;
@@ -146,8 +146,8 @@ fn verdict(text: &str) -> Option<String> {
     wrong.then(|| format!("{said}:\n{text}"))
 }
 
-/// Routings with tables that may grow with the square of a network are refused on one for which they are too large: with their bytes, and
-/// before any of these are asked for.
+/// Routings with tables that may grow with the square of a network are refused if the tables are too large: the message has their bytes,
+/// and comes before any of them are allocated.
 fn tables_are_refused_before_they_are_made() {
     const SPARE: u64 = 6 << 20;
     for routing in ["minimal", "minimal-adaptive", "up-down", "valiant", "ugal", "dijkstra"] {
@@ -169,7 +169,7 @@ fn tables_are_refused_before_they_are_made() {
     }
 }
 
-/// The engines that are asked of a routing on a network. To look at all paths that `ugal` may choose takes long on large networks, and so do
+/// The engines to check with a routing on a network. Large networks take long with `ugal`, which may choose among all paths, and with
 /// formulas for all orders in which `minimal-adaptive` may offer the paths up a tree.
 fn engines(network: &str, routing: &str) -> &'static [&'static str] {
     let small = SMALL.iter().any(|part| network.contains(part));
@@ -182,9 +182,9 @@ fn engines(network: &str, routing: &str) -> &'static [&'static str] {
     }
 }
 
-/// The memory that is promised for a run is no less than it takes, from the reading of its description to its row, and at most twice as
-/// much: with every routing, on every engine; on all networks here that it knows where `KASURI_MEMORY=all` asks for that (`make verify`), else
-/// on each fourth. One test: others beside it would take memory, too.
+/// The estimated memory of a run is at least its real use, from the reading of its description to its row, and at most twice that: for
+/// every routing on every engine; on all networks here if `KASURI_MEMORY=all` (`make verify`), else on each fourth. It is a single test,
+/// because tests run in parallel would take memory, too.
 #[test]
 fn no_run_takes_more_memory_than_promised_nor_less_than_half() {
     tables_are_refused_before_they_are_made();
@@ -206,7 +206,7 @@ fn no_run_takes_more_memory_than_promised_nor_less_than_half() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert_eq!(covered, ROUTINGS.iter().map(|entry| entry.name).collect(), "every routing has a network here");
-    // What else the sizes of the state hang on: virtual channels, sizes of buffers, packets that fill them, routers in the full layout.
+    // The other parameters of the state's size: virtual channels, sizes of buffers, packets that fill them, routers in the full layout.
     for router in [
         "virtual_channels = 1\nbuffer_flits = 4",
         "virtual_channels = 2\nbuffer_flits = 64",

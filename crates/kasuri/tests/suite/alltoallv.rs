@@ -22,13 +22,14 @@ fn run(engine: &dyn Engine, matrix: &Matrix, more: &str) -> (f64, Vec<u64>) {
     (outcome.completion_time.unwrap(), outcome.accepted_flits)
 }
 
-/// What rank r has for rank r + k is `sizes[k]`.
+/// Rank r sends `sizes[k]` to rank r + k.
 fn circulant(sizes: [u64; 4]) -> Matrix {
     std::array::from_fn(|source| std::array::from_fn(|destination| sizes[(destination + 4 - source) % 4]))
 }
 
-/// Where all ranks send as much in a round, no two messages meet, and the flits of a terminal follow each other without a gap: the time is that of one
-/// message and of all flits but its own. So it is where one rank alone sends or one alone receives: its channel is busy all the time.
+/// If all ranks send equal amounts in a round, no two messages meet, and the flits of a terminal follow each other without a gap: the time
+/// is that of one message and of all flits but its own. The same holds if only one rank sends or only one receives: its channel is always
+/// busy.
 #[test]
 fn flits_follow_each_other_without_a_gap() {
     for engine in [&FlitEngine as &dyn Engine, &FlowEngine] {
@@ -48,7 +49,7 @@ fn flits_follow_each_other_without_a_gap() {
     }
 }
 
-/// Every terminal gets the flits that hold what is meant for it; what a rank has for itself goes nowhere.
+/// Every terminal gets the flits of the data for it; a rank's data for itself is not sent.
 #[test]
 fn what_arrives_are_the_columns_of_the_matrix() {
     let matrix: Matrix = [[1000, 1, 8, 0], [9, 1000, 0, 0], [100, 64, 0, 63], [0, 0, 7, 5]];

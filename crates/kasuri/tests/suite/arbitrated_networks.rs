@@ -1,4 +1,4 @@
-//! Arbitrated flows beside the flit engine on networks, routings, routers and messages that are drawn.
+//! Arbitrated flows against the flit engine on random networks, routings, routers and messages.
 
 use crate::common::UntilDone;
 use kasuri::input::KNOWN;
@@ -48,7 +48,7 @@ fn network(routers: u64, draws: &mut Draws) -> String {
     text
 }
 
-/// Each terminal sends messages of so many flits one after the other, to others that are drawn.
+/// Each terminal sends messages of `flits` flits one after the other, to random destinations.
 fn messages(terminals: u64, each: u64, flits: u64, draws: &mut Draws) -> String {
     let mut received = vec![Vec::new(); terminals as usize];
     let mut sent = vec![Vec::new(); terminals as usize];
@@ -110,8 +110,8 @@ fn errors(model: &Outcome, packets: &Outcome) -> [f64; 2] {
     [relative(model.completion_time.unwrap(), packets.completion_time.unwrap()), ends[ends.len() / 2]]
 }
 
-/// The mean over drawn cases stays within the bounds of the model's acceptance for cases that nobody looked at: 6 % of the makespan and 10.5 % at
-/// the median, each at most half of what equal shares have.
+/// The mean error over random cases stays within the bounds accepted for the model: 6 % of the makespan and 10.5 % at the median, each at
+/// most half of the error of equal shares.
 #[test]
 fn arbitrated_flows_end_when_packets_do_and_equal_shares_do_not() {
     const CASES: u64 = 40;

@@ -12,7 +12,7 @@ fn kasuri(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kasuri")).args(arguments).stdin(Stdio::null()).output().expect("the binary that cargo has just built")
 }
 
-/// The files of a run, each of which a test may replace.
+/// The files of a run; a test may replace each of them.
 struct Run {
     workload: String,
     system: String,
@@ -49,7 +49,7 @@ impl Run {
         npus.iter().map(|npu| npu["finish_ns"].as_u64().unwrap()).collect()
     }
 
-    /// What is said of wrong input.
+    /// The message on wrong input.
     fn message(&self) -> String {
         let output = self.output();
         let message = String::from_utf8(output.stderr).unwrap();
@@ -94,7 +94,7 @@ fn every_npu_ends_when_it_ends_in_astra_sim() {
     assert!(compared >= 48, "{compared}");
 }
 
-/// Formulas answer in the form of the engines, with what collectives take by dimension, and with what is left out.
+/// Formulas answer in the same form as the engines, with the time of collectives by dimension, and with the features left out.
 #[test]
 fn formulas_answer_in_the_form_of_the_engines() {
     let of = |engine| {

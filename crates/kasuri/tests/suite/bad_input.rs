@@ -1,4 +1,4 @@
-//! What no session shows: results of a full disk, of a reader that goes away, of networks beyond the machine.
+//! Cases beyond the recorded sessions: a full disk, a reader that goes away, networks too large for the machine.
 
 use kasuri::engines::ENGINES;
 use std::fs;
@@ -48,7 +48,7 @@ fn a_reader_that_goes_away_ends_a_command_without_a_word() {
     }
 }
 
-/// The shell's limit on the size of files stands for a disk that is too small for a run's vectors.
+/// The shell's limit on the size of files plays the part of a disk that is too small for a run's vectors.
 #[test]
 fn a_disk_that_is_too_small_keeps_the_runs_that_are_finished() {
     let folder = tempfile::tempdir().unwrap();

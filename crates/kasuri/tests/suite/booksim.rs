@@ -45,8 +45,8 @@ fn a_nearly_empty_network_has_the_latency_of_the_formula() {
     }
 }
 
-/// A flattened butterfly of one dimension, its eight routers in one row and in two: BookSim 2 (28f43299) says 15.867 and 1.877 hops over 32 seeds,
-/// one of which lies 0.04 beside that, and 14.16 in two rows, where wires are shorter.
+/// A flattened butterfly of one dimension, its eight routers in one row and in two: BookSim 2 (28f43299) gives 15.867 and 1.877 hops over
+/// 32 seeds, one of them off by 0.04, and 14.16 in two rows, where wires are shorter.
 #[test]
 fn one_dimension_of_a_flattened_butterfly_takes_what_it_takes_in_booksim() {
     let common = ["topology=flatfly", "k=8", "n=1", "c=4", "xr=2", "yr=2", "routing_function=ran_min", "num_vcs=4", "injection_rate=0.1"];
@@ -70,8 +70,8 @@ fn a_batch_takes_at_least_as_long_as_its_flits() {
     assert!((21.0..400.0).contains(&time), "{time}");
 }
 
-/// With an odd number of virtual channels BookSim's dateline classes share the middle one. That can deadlock, so that Kasuri alone
-/// would refuse it; BookSim runs it, and so does its configuration here.
+/// With an odd number of virtual channels BookSim's dateline classes share the middle one. That can deadlock, so Kasuri's own rules would
+/// refuse it; BookSim runs it, and so does its configuration here.
 #[test]
 fn a_torus_with_three_virtual_channels_is_delivered() {
     let settings = ["topology=torus", "k=5", "n=2", "routing_function=dim_order", "sim_type=batch", "batch_size=40", "num_vcs=3"];
@@ -144,8 +144,8 @@ const CONFIGURATIONS: &[&[&str]] = &[
     &["topology=mesh", "k=4", "n=2", "routing_function=dor", "speculative=1", "st_final_delay=2", "packet_size=3", "injection_rate=0.1"],
 ];
 
-/// What the configurations say that BookSim 2's repository ships (commit 28f43299: `src/examples`, then `runfiles`), those that BookSim
-/// itself runs; options with their default values are left out.
+/// The configurations shipped in BookSim 2's repository (commit 28f43299: `src/examples`, then `runfiles`) that BookSim itself runs;
+/// options with their default values are left out.
 const SHIPPED: &[&[&str]] = &[
     &["topology=anynet", "routing_function=min", "injection_rate=0.05"],
     &["topology=cmesh", "k=4", "n=2", "c=4", "xr=2", "yr=2", "x=4", "y=4", "routing_function=dor_no_express", "traffic=bitcomp"],
@@ -303,7 +303,7 @@ fn the_translation_gives_the_same_row() {
 
 #[test]
 fn the_translation_of_what_booksim_ships_gives_the_same_row() {
-    // Short, since the largest has a thousand terminals; what they measure does not matter here.
+    // Short, since the largest has a thousand terminals; the measured values do not matter here.
     let short = ["sample_period=100", "warmup_periods=1", "max_samples=1"];
     round_trip("shipped", SHIPPED.iter().map(|settings| owned(&[&["num_vcs=16"], *settings, &short].concat())));
 }
@@ -313,7 +313,7 @@ fn the_translation_of_the_reference_gives_the_same_row() {
     let configurations = reference();
     assert!(configurations.len() > 50, "{}", configurations.len());
     let short = owned(&["injection_rate=0.1", "sample_period=200", "warmup_periods=1", "max_samples=1"]);
-    // BookSim's concentrated networks are told how their routers stand in the plane.
+    // BookSim's concentrated networks need the positions of their routers in the plane.
     let plane = |settings: &[String]| settings.iter().any(|setting| setting == "c=4").then(|| owned(&["xr=2", "yr=2", "x=4", "y=4"]));
     round_trip(
         "reference",
@@ -325,7 +325,7 @@ fn owned(settings: &[&str]) -> Vec<String> {
     settings.iter().map(|&setting| setting.to_owned()).collect()
 }
 
-/// What `--to-toml` writes gives the same row as the configuration itself, but for times and the run's name. `test` names the folder.
+/// The output of `--to-toml` gives the same row as the configuration itself, but for times and the run's name. `test` names the folder.
 fn round_trip(test: &str, configurations: impl Iterator<Item = Vec<String>>) {
     let folder: PathBuf = [env!("CARGO_TARGET_TMPDIR"), "booksim", "round-trip", test].iter().collect();
     let _ = std::fs::remove_dir_all(&folder);
@@ -353,7 +353,7 @@ fn round_trip(test: &str, configurations: impl Iterator<Item = Vec<String>>) {
         let mut direct = row(&run(&[&configuration[..], &["--format", "json", "--out", &out]].concat()));
         std::fs::write(folder.join("common.toml"), run(&[&configuration[..], &["--to-toml"]].concat())).unwrap();
         let translated = row(&run(&["run", "common.toml", "--format", "json", "--out", &format!("{out}-toml")]));
-        // Of settings that were given beside a file, the row has columns, as of `--set`; the translated file has them in its text.
+        // Settings given besides a file have columns in the row, as those of `--set`; the translated file has them in its text.
         direct.retain(|name, _| !name.contains('.') || translated.contains_key(name));
         assert_eq!(direct, translated, "{settings:?}");
     }

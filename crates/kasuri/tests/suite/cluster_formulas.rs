@@ -1,4 +1,4 @@
-//! What formulas say of traces on their cluster, beside the flow engine: the same where nothing is shared, a bound everywhere.
+//! Formulas for traces on their cluster against the flow engine: equal where nothing is shared, a bound everywhere.
 
 use super::cluster::{FLOW, collective, dimension, job, node, trace};
 use kasuri::cluster::run;
@@ -32,8 +32,8 @@ fn is_there(implementation: Implementation, operation: Operation, npus: u32) -> 
     }
 }
 
-/// Where no two messages meet on a link, flows take the time of the closed form, to the latency of one step; with trees, whose root goes on to the
-/// next chunk first, of one step for each chunk.
+/// Where no two messages meet on a link, flows take the time of the closed form, to the latency of one step; with trees, where the root
+/// starts the next chunk first, to one step for each chunk.
 #[test]
 fn closed_forms_are_the_times_of_flows_where_nothing_is_shared() {
     let (mesh, ring, switch) = (Topology::FullyConnected, Topology::Ring, Topology::Switch);
@@ -60,7 +60,7 @@ fn closed_forms_are_the_times_of_flows_where_nothing_is_shared() {
     assert!(compared > 200, "{compared}");
 }
 
-/// Rings over several dimensions, each with links of its own, and chunks that follow each other.
+/// Rings over several dimensions, each with separate links, and chunks that follow each other.
 #[test]
 fn chunks_follow_each_other_through_dimensions_as_flows_do() {
     let (mesh, ring, switch) = (Topology::FullyConnected, Topology::Ring, Topology::Switch);

@@ -54,7 +54,7 @@ fn the_schema_offers_every_topology() {
     }
 }
 
-/// Two halves of a mesh, of which the second offers half as much.
+/// Two halves of a mesh; the second offers half as much.
 const USERS: &str = r#"
 [network]
 topology = "mesh"
@@ -120,7 +120,7 @@ network = { topology = "torus", dimensions = [6] }
 router.virtual_channels = 2
 "#;
 
-/// What distinguishes runs is never an empty field: lists, truth values and labels stand there as the file has them, and where the length of
+/// The values that distinguish runs are never an empty field: lists, truth values and labels appear as in the file, and where the length of
 /// a cycle is known a time is the number of cycles times that.
 #[test]
 fn a_table_shows_whatever_varies_and_times() {
@@ -144,7 +144,7 @@ fn a_table_shows_whatever_varies_and_times() {
     let heading = table.lines().next().unwrap();
     assert!(heading.contains("packet_latency_mean  packet_latency_mean (ns)"), "{table}");
     let answers = &lines[1][lines[1].iter().position(|cell| cell == "converged").unwrap()..];
-    // The time has no interval beside it.
+    // The time has no confidence interval.
     let [cycles, time] = [3, 4].map(|place| answers[place].split(" ± ").next().unwrap().parse::<f64>().unwrap());
     assert!((time / cycles - 20.0).abs() < 1e-3, "{table}");
 }

@@ -1,4 +1,4 @@
-//! What `converged` promises, on the engines: sources that are no fair sample of their law, answers that come late, searches.
+//! The promise of `converged`, on the engines: sources that are not a fair sample of their law, late answers, searches.
 
 use kasuri::plan::{self, RunOptions, Summary};
 use kasuri::results::{Numbers, RunRow, Vector};
@@ -18,7 +18,7 @@ const MESH: &str = r#"
     packet_flits = 5
 "#;
 
-/// `head` stands before the tables, `traffic` and more tables at the end.
+/// `head` precedes the tables, `traffic` and more tables come at the end.
 fn run(head: &str, traffic: &str) -> Summary {
     let document = Document::parse("test.toml", &format!("{head}{MESH}{traffic}")).unwrap();
     plan::run(&document, &NoFiles, &RunOptions { jobs: Some(2), paranoid: true, ..RunOptions::default() }).unwrap()
@@ -28,7 +28,7 @@ fn number(row: &RunRow, name: &str) -> f64 {
     row.number(name).unwrap_or_else(|| panic!("{name} is {}", row.get(name)))
 }
 
-/// Requests and answers are equally many among the measured packets, and an answer counts its delay: the mean is that of a packet alone plus
+/// The measured packets have equal numbers of requests and answers, and an answer counts its delay: the mean is that of a lone packet plus
 /// half of the delay, whether the delay is shorter than the measured time or longer than a run without answers would take.
 #[test]
 fn as_many_answers_are_measured_as_packets_that_ask_for_one() {
@@ -114,7 +114,7 @@ fn fixed_lengths_keep_their_phases_and_say_so() {
     assert!(row.text("message").contains("measure.seed"), "{}", row.text("message"));
 }
 
-/// A hot spot that is offered 1.02 of what it can take has no mean latency, however little of all traffic it is.
+/// A hot spot that is offered 1.02 of its capacity has no mean latency, however small its share of the traffic.
 #[test]
 fn an_overloaded_hot_spot_never_converges() {
     let hot = "pattern = \"hotspot\"\nterminals = [5]\n";

@@ -101,8 +101,8 @@ fn a_deadlock_ends_the_run_whatever_the_rules_of_measurement() {
     }
 }
 
-/// Flits get lost on channels, and nobody sends anything again: what stands still then is no cycle of packets. Whichever form the answer has, it
-/// names who has refused a packet and who waits for it.
+/// Channels lose flits, and no source resends: the standstill is then not a cycle of packets. The answer, in any form, names the component
+/// that refused a packet and the programs that wait for it.
 #[test]
 fn a_standstill_without_a_cycle_says_who_waits_for_what() {
     let text = "[network]\ntopology = \"cenju4\"\nterminals = 8\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\

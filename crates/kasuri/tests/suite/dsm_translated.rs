@@ -45,7 +45,7 @@ fn each_look_up_takes_its_time() {
     }
 }
 
-/// Logical node 3 is nothing: accesses to it are faults of which the requester is told, all others come to their ends.
+/// Logical node 3 is unmapped: accesses to it are faults reported to the requester, all others complete.
 #[test]
 fn nothing_is_sent_to_what_the_table_does_not_name() {
     let user = "[[user]]\nname = \"a\"\nnodes = 16\ntable = [4, 5, 6, [], 7, 8]\n[user.workload]\nprogram = \"random-access\"\n\
@@ -109,7 +109,7 @@ fn an_interface_is_added_by_writing_the_table() {
     }
 }
 
-/// Eight logical nodes on four: the receivers tell them apart, each has words of its own.
+/// Eight logical nodes on four: the receivers distinguish them, and each has separate words.
 #[test]
 fn virtual_processors_have_words_of_their_own() {
     let user = "[[user]]\nname = \"a\"\nnodes = [2, 5, 9, 14]\ntable = [2, 2, 5, 5, 9, 9, 14, 2]\n[user.workload]\n\
@@ -121,7 +121,7 @@ fn virtual_processors_have_words_of_their_own() {
     }
 }
 
-/// A stencil whose nodes share processors gives all its points away and takes them in, and takes longer than one with a processor each.
+/// A stencil with nodes that share processors delivers all its points, and takes longer than one with a processor each.
 #[test]
 fn virtual_processors_share_the_processor() {
     let text = |table: &str| {
@@ -196,8 +196,8 @@ fn in_turn(side: u32, keys: &str) -> String {
     machine(&format!("dimensions = [{side}, {side}]"), "window = 4", &format!("[users]\n{keys}\n{}{}", user("a", "b"), user("b", "a")))
 }
 
-/// Two users on the same nodes, one after the other: both get all their answers, and a switch takes what draining and switching take. What is
-/// left in the network finds its user.
+/// Two users on the same nodes, one after the other: both get all their answers, and a switch takes the time of draining and switching.
+/// Packets left in the network find their user.
 #[test]
 fn users_take_turns_on_their_nodes() {
     for engine in ENGINES {
@@ -217,7 +217,7 @@ fn users_take_turns_on_their_nodes() {
     }
 }
 
-/// A computation is interrupted by the end of its slice and goes on in the next one: two users need twice the time of one, and switches.
+/// A computation is interrupted by the end of its slice and continues in the next one: two users need twice the time of one, and switches.
 #[test]
 fn computations_go_on_in_the_next_slice() {
     let user = |name: &str, other: &str| {
@@ -246,7 +246,7 @@ fn aliases_at_two_nodes_are_refused() {
     assert!(error.contains("network.concentration"), "{error}");
 }
 
-/// Who waits for what will never come stops the run, though users took turns before.
+/// A program that waits for a message that never comes stops the run, though users took turns before.
 #[test]
 fn slices_do_not_keep_a_finished_machine_running() {
     let users = "[users]\nslice_cycles = 300\n".to_owned()

@@ -55,7 +55,7 @@ fn one_user_is_no_user() {
 const UPPER: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const LOWER: [u32; 8] = [8, 9, 10, 11, 12, 13, 14, 15];
 
-/// Nobody's path crosses the other's half of the mesh: each does what it does alone, and when.
+/// No path crosses the other user's half of the mesh: each user behaves as it does alone, at the same times.
 #[test]
 fn users_apart_take_nothing_from_each_other() {
     let [first, second] = ["matrix-vector\"\nsize = 32", "random-access\"\naccesses = 20\nwrite_fraction = 0.5"]
@@ -76,9 +76,8 @@ fn users_apart_take_nothing_from_each_other() {
 const EVEN: [u32; 8] = [0, 2, 4, 6, 8, 10, 12, 14];
 const ODD: [u32; 7] = [15, 13, 11, 9, 7, 5, 3];
 
-/// Users whose nodes lie in between each other's, on every router, with and without virtual channels and shares of their own, and a third
-/// with open traffic: each request is answered once, nothing arrives at another's node, and packets take
-/// longer than where their user is alone.
+/// Users with interleaved nodes on every router, with and without private virtual channels and shares, and a third user with open traffic:
+/// each request is answered once, nothing arrives at another's node, and packets take longer than for a lone user.
 #[test]
 fn users_on_interleaved_nodes_get_their_own_answers() {
     for router in ROUTERS {
@@ -106,7 +105,7 @@ fn users_on_interleaved_nodes_get_their_own_answers() {
                 assert_eq!(all.users[user].packets, 2 * requests, "{what}");
             }
             assert!(counts(&all, 2).accesses > 10, "{what} {:?}", counts(&all, 2));
-            // The others' packets are in its way; with channels of its own not always for the worse.
+            // The others' packets are in its way; with private channels not always for the worse.
             let [beside, by_itself] = [&all, &alone].map(|outcome| outcome.users[0].packet_latency);
             assert!(beside > by_itself || *isolation != "none" && beside != by_itself, "{what}: {beside} {by_itself}");
             assert_eq!(all.interfaces.as_ref().unwrap().answered, 8 * 56 + 7 * 30, "{what}");
@@ -114,7 +113,7 @@ fn users_on_interleaved_nodes_get_their_own_answers() {
     }
 }
 
-/// The same at the level of packets, where each user's packets are told apart, too.
+/// The same at the level of packets, which also distinguishes each user's packets.
 #[test]
 fn users_of_the_flow_engine_get_their_own_answers() {
     let users = |nodes: &[u32]| {
@@ -166,7 +165,7 @@ fn packets_through_others_routers_are_counted_in_every_engine() {
     }
 }
 
-/// A read of another user's memory cannot be written down: a program names the nodes of its own user, and these only.
+/// A read of another user's memory cannot be expressed: a program names only the nodes of its own user.
 #[test]
 fn what_users_cannot_share_is_refused() {
     let program = "[user.workload]\nprogram = \"stencil\"";

@@ -1,4 +1,4 @@
-//! How near collectives come to their bounds, and what is said where they do not.
+//! The efficiency of collectives against their bounds, and the hints for those far from them.
 
 use crate::lone_packets::{Drawn, drawn_network};
 use kasuri::input::KNOWN;

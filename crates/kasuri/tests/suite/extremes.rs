@@ -73,7 +73,7 @@ fn collect<'a>(schema: &'a Json, part: &'a Json, found: &mut Vec<&'a Json>) {
 
 fn resolved<'a>(schema: &'a Json, part: &'a Json) -> &'a Json {
     let name = part["$ref"].as_str().and_then(|path| path.strip_prefix("#/$defs/"));
-    // A part that holds itself is looked at once.
+    // A recursive part is visited once.
     name.filter(|name| *name != "traffic").map_or(part, |name| &schema["$defs"][name])
 }
 
@@ -137,7 +137,7 @@ fn whole_numbers_of_endpoints_workloads_and_users_are_refused_or_work() {
     assert!(wrong.is_empty(), "{} of {} go wrong:\n{}", wrong.len(), tries.len(), wrong.join("\n"));
 }
 
-/// What goes wrong when these are run.
+/// The failures of running these.
 fn tried<'a>(folder: &Path, tries: impl Iterator<Item = &'a (String, String)>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (place, (name, text)) in tries.enumerate() {

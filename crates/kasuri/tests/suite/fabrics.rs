@@ -22,7 +22,7 @@ fn topology(arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// Every row of `tests/data/fabrics/networks.csv`, asked for by its first two columns as they stand there.
+/// Builds every row of `tests/data/fabrics/networks.csv`, by its first two columns.
 #[test]
 fn every_network_of_the_table_is_built_exactly() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/fabrics/networks.csv");

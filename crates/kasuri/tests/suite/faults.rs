@@ -1,4 +1,4 @@
-//! Networks of which something is down, and equal-cost paths, on all engines.
+//! Networks with failed components, and equal-cost paths, on all engines.
 
 use crate::common::UntilDone;
 use kasuri::input::KNOWN;
@@ -39,8 +39,8 @@ fn run(text: &str) -> Result<Summary, String> {
     plan::run(&document, &NoFiles, &RunOptions { paranoid: true, ..RunOptions::default() }).map_err(|error| error.to_string())
 }
 
-/// Each of the two routers on one side of the middle link sends 2/3 of its packets to the other side: the link carries 4/3 of the load, and 3/4
-/// is what it can take. In a row of four the mean distance is 10/6, in routers one more.
+/// Each of the two routers on one side of the middle link sends 2/3 of its packets to the other side: the link carries 4/3 of the load, and
+/// 3/4 is the most it can take. In a row of four the mean distance is 10/6, in routers one more.
 #[test]
 fn a_row_that_is_left_of_a_ring_takes_three_quarters_of_the_load() {
     let summary = run(&format!("{ROW}\n[sweep]\nengine = [\"analysis\", \"flow\", \"flit\"]")).unwrap();
@@ -59,7 +59,7 @@ fn a_row_that_is_left_of_a_ring_takes_three_quarters_of_the_load() {
     }
 }
 
-/// What an engine makes of a closed workload, and its network.
+/// An engine's outcome for a closed workload, and the network.
 fn outcome(engine: &dyn Engine, text: &str) -> (Outcome, Arc<Network>) {
     let document = Document::parse_for(*KNOWN, "test.toml", text).unwrap();
     let study = Preparation::new(&document, &NoFiles, *KNOWN).study(&document.points().unwrap()[0]).unwrap();
@@ -117,7 +117,8 @@ fn sprayed_packets_follow_the_weights() {
     }
 }
 
-/// A sweep over how many links are down and which: each point has a network of its own, and what is cut is an error before anything runs.
+/// A sweep over the number and the choice of failed links: each point has a separate network, and a cut network is an error before anything
+/// runs.
 #[test]
 fn a_sweep_over_failures_has_a_network_for_each_point() {
     let sweep = |counts: &str| {

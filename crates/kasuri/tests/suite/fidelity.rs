@@ -15,8 +15,8 @@ fn number(row: &RunRow, name: &str) -> f64 {
     row.number(name).unwrap_or_else(|| panic!("{name} is {}", row.get(name)))
 }
 
-/// At a quarter of the load that the busiest channel can carry, the formulas' latency is up to 7 % below the simulated one, for they
-/// know no blocking; hops and channel utilisation agree within what a run's randomness allows.
+/// At a quarter of the load that the busiest channel can carry, the formulas' latency is up to 7 % below the simulated one, for they know
+/// no blocking; hops and channel utilisation agree within the randomness of a run.
 #[test]
 fn formulas_agree_with_flits_at_moderate_loads() {
     for (network, routing, load) in [
@@ -68,7 +68,7 @@ fn flow_atr(topology: &str, radix: u32, pattern: &str, tie: &str) -> f64 {
     number(&row[0], "atr")
 }
 
-/// What the message-flow simulator MFS found: transpose on k x k meshes, and on the 4 x 4 torus where half-way packets do not wrap.
+/// Results of the message-flow simulator MFS: transpose on k x k meshes, and on the 4 x 4 torus where half-way packets do not wrap.
 #[test]
 fn flows_of_a_transpose_get_their_equal_shares() {
     for (radix, expected) in [(2, 1.0), (4, 0.625), (8, 0.344), (16, 0.180)] {
@@ -80,7 +80,7 @@ fn flows_of_a_transpose_get_their_equal_shares() {
     assert!((torus("positive") - 0.625).abs() < 0.001, "{}", torus("positive"));
 }
 
-/// Tornado with a shift of floor(k/2) - 1: as many flows on each channel as the shift is long.
+/// Tornado with a shift of floor(k/2) - 1: each channel has as many flows as the shift has steps.
 #[test]
 fn flows_of_a_tornado_share_by_its_shift() {
     for topology in ["mesh", "torus"] {
@@ -135,7 +135,7 @@ fn a_closed_loop_takes_as_long_as_flows_and_as_flits() {
     }
 }
 
-/// A message alone takes its zero-load latency, to the cycle.
+/// A lone message takes its zero-load latency, to the cycle.
 #[test]
 fn a_lone_flow_takes_the_latency_of_a_lone_packet() {
     for (switching, buffer) in [("wormhole", 16), ("store-and-forward", 16)] {

@@ -1,4 +1,4 @@
-//! Open traffic beside what the run ends with: a closed workload, or a machine of interfaces.
+//! Open traffic in the background of a run that ends with a closed workload, or with a machine of interfaces.
 
 use crate::flit_common::ToTheEnd;
 use kasuri_config::{Document, Study};
@@ -46,8 +46,8 @@ fn without_any_load_the_run_is_that_without_background() {
     assert_eq!(Outcome { background: None, ..outcome }, alone);
 }
 
-/// The more there is besides, the longer the all-to-all takes, as long as the network sustains both. The columns of latency and hops hold its
-/// packets alone.
+/// More background makes the all-to-all slower, as long as the network sustains both. The columns of latency and hops hold only its
+/// packets.
 #[test]
 fn an_all_to_all_takes_longer_on_a_busy_machine() {
     let of_seeds =
@@ -74,8 +74,8 @@ fn partial(outcome: &Outcome) -> u64 {
     partial
 }
 
-/// A terminal that has a message of M flits and creates packets at a load r takes turns: while r is below 1/2 the message has what the
-/// background leaves, M / (1 - r) cycles; beyond each has half.
+/// A terminal with a message of M flits that creates packets at a load r takes turns: while r is below 1/2 the message has the rest of the
+/// background, M / (1 - r) cycles; beyond, each has half.
 #[test]
 fn a_terminal_shares_its_channel_between_message_and_background() {
     const FLITS: f64 = 20_000.0;
@@ -114,7 +114,8 @@ fn queues_for_each_class_take_turns_by_flits() {
     }
 }
 
-/// Two ways to one answer: a workload beside open traffic, and two users with these on the same terminals, whom translating costs nothing.
+/// Two ways to one answer: a workload with open traffic in the background, and two users with these on the same terminals, with free
+/// translation.
 #[test]
 fn a_background_is_what_another_user_on_the_same_terminals_would_be() {
     let nodes: Vec<u32> = (0..16).collect();
@@ -161,7 +162,8 @@ fn a_background_may_be_answered() {
     assert!(had.accepted_flits > 4 * had.packets, "{had:?}: packets of 3 flits and answers of 7");
 }
 
-/// Interfaces answer as many requests, and take longer for it; packets of the background leave the buffers in front of them at once.
+/// Interfaces answer the same number of requests, and take longer for it; packets of the background leave the buffers in front of them at
+/// once.
 #[test]
 fn programs_of_a_machine_take_longer_on_a_busy_network() {
     let time = |load: f64| {

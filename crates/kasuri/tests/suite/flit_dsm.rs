@@ -68,7 +68,7 @@ fn interfaces_hear_of_packets_that_pass_routers_on_predictions() {
     };
     let (held, cycles) = share_held("none");
     let (held_on_hits, cycles_on_hits) = share_held("oracle");
-    // Two routers there and two back, each in one cycle in place of three; of the home's router alone the home sees the two saved.
+    // Two routers there and two back, each in one cycle in place of three; the home sees only the two cycles saved in its own router.
     assert_eq!(cycles - cycles_on_hits, 4.0 * 2.0);
     assert_eq!((held - held_on_hits).round(), 2.0, "{held} and {held_on_hits} cycles");
 }
@@ -91,8 +91,8 @@ fn every_request_is_answered_once() {
     }
 }
 
-/// An edge of twelve words in packets of at most five is three packets there and three short ones back, each of which takes the latency of its
-/// own length where it meets no other; the words arrive, and the next iteration waits for them as for words written one by one.
+/// An edge of twelve words in packets of at most five is three packets there and three short ones back, each with the latency of its own
+/// length where it meets no other; the words arrive, and the next iteration waits for them as for words written one by one.
 #[test]
 fn messages_carry_several_words() {
     let stencil = ["workload.program=stencil", "workload.points=12", "workload.iterations=2", "router.buffer_flits=14"];
@@ -113,9 +113,9 @@ fn messages_carry_several_words() {
     assert_eq!(interfaces(&both).answered, 16 * 2 * (2 * 3 + 2 * 4));
 }
 
-/// On crosspoint routers requests and replies have queues of their own at each crossing: a read alone takes three times the interface and two
-/// packets, and where requests fill the queues before a slow interface, replies pass them. With virtual-output queues the same packets take the
-/// same paths, one at a time of each input, which takes no less.
+/// On crosspoint routers requests and replies have separate queues at each crossing: a lone read takes three times the interface and two
+/// packets, and where requests fill the queues before a slow interface, replies pass them. With virtual-output queues the same packets take
+/// the same paths, one at a time of each input, which is not faster.
 #[test]
 fn crosspoint_routers_keep_requests_and_replies_apart() {
     let crosspoint = "router.architecture=crosspoint";
@@ -146,8 +146,8 @@ fn crosspoint_routers_keep_requests_and_replies_apart() {
     assert!(outcome.packet_latency.quantile(0.4) < Some(120), "replies: {:?}", outcome.packet_latency.quantile(0.4));
 }
 
-/// All others read one node, whose interface is slow: it works all the time, its router always holds packets for it, and what waits
-/// for it fills the buffers of the network.
+/// All others read one node with a slow interface: it is always busy, its router always holds packets for it, and the waiting packets fill
+/// the buffers of the network.
 #[test]
 fn a_slow_interface_holds_up_the_network() {
     let pairs: Vec<String> = (1..16).map(|node| format!("[{node},0]")).collect();
@@ -164,7 +164,7 @@ fn a_slow_interface_holds_up_the_network() {
 
 #[test]
 fn layouts_and_repetitions_give_equal_results() {
-    // The vector layout knows wormhole switching alone.
+    // The vector layout supports only wormhole switching.
     let random = |simd: &str| run(&["workload.program=random-access", "router.switching=wormhole", &format!("flit.simd={simd}")]);
     assert_eq!(random("portable"), random("portable"));
     assert_eq!(random("portable"), random("always"));

@@ -1,4 +1,4 @@
-//! Links and routers that fail while flits are on them: closed forms, conservation in every kind of router, and what goes on afterwards.
+//! Links and routers that fail while flits are on them: closed forms, conservation in every kind of router, and the traffic afterwards.
 
 use crate::common::UntilDone;
 use kasuri::input::KNOWN;
@@ -46,9 +46,9 @@ fn dies(spine: u32, at: u64, detect: u64, resend: u64) -> String {
     format!("[faults]\nlinks = [\"0 {spine}\"]\nat = {at}\ndetect_after = {detect}\nresend_after = {resend}")
 }
 
-/// Packets of one flit follow each other cycle by cycle. Those are lost that are between their head's routing at the leaf and the end of the
-/// channel when it dies, and those whose heads come before it is known: in steady state one a cycle. What is lost is sent again before the rest,
-/// so that the end comes as many cycles later.
+/// Packets of one flit follow each other cycle by cycle. Lost packets are those between their head's routing at the leaf and the end of the
+/// channel when it dies, and those with heads that come before the failure is known: in steady state one a cycle. They are resent before
+/// the rest, so that the end comes as many cycles later.
 #[test]
 fn as_many_packets_are_lost_as_cycles_pass_over_the_dead_channel() {
     let packets = 600;
@@ -93,7 +93,7 @@ fn a_packet_that_is_torn_is_found_damaged_by_its_receiver() {
         for at in 1..100 {
             let outcome = message_over(flits, flits, &dies(spine, at, 0, resend));
             let (lost, end) = (outcome.losses.unwrap().lost, outcome.completion_time.unwrap());
-            // What is known to be lost in cycle c is created anew in c + resend.
+            // A packet known to be lost in cycle c is created again in c + resend.
             let known_after = end - alone - resend as f64;
             seen.push(if lost == 0 {
                 'o'
@@ -109,7 +109,7 @@ fn a_packet_that_is_torn_is_found_damaged_by_its_receiver() {
     let (one, other) = text.split_at(99);
     let (hit, spared) = if one.contains('x') { (one, other) } else { (other, one) };
     assert!(spared.chars().all(|mark| mark == 'o'), "{spared}");
-    // Before its head is routed, while it stands at the leaf or its head is on the channel, while it is torn, and when it has passed.
+    // Before its head is routed, while it is at the leaf or its head is on the channel, while it is torn, and when it has passed.
     let thrown = hit.matches('t').count() as u64;
     assert_eq!(thrown, FLITS_BEHIND + STAGES, "{hit}");
     assert_eq!(hit.matches('x').count() as u64, flits - 1, "{hit}");
@@ -117,8 +117,7 @@ fn a_packet_that_is_torn_is_found_damaged_by_its_receiver() {
     assert!(hit.contains(&order), "{hit}");
 }
 
-/// Whatever dies and however routers work, flits and credits are conserved at every look (`paranoid`), what is lost is sent again, and all of it
-/// arrives.
+/// For any failure and any router, flits and credits are conserved at every check (`paranoid`), lost packets are resent, and all arrive.
 #[test]
 fn everything_arrives_in_the_end() {
     let networks = [
@@ -175,8 +174,8 @@ fn everything_arrives_in_the_end() {
     assert!(lost > 1000 && completed > 400, "{lost} lost, {completed} of 450 completed");
 }
 
-/// Open traffic loses what the failure takes along, and goes on by what is left at the same rate; nothing is sent to the dead spine once that is
-/// known. Adaptive heads take another port at once.
+/// Open traffic loses the packets of the failure, and continues on the remaining network at the same rate; nothing is sent to the dead
+/// spine once the failure is known. Adaptive heads take another port at once.
 #[test]
 fn open_traffic_goes_on_by_what_is_left() {
     let lost = |routing: &str, resend: &str| {
@@ -196,7 +195,7 @@ fn open_traffic_goes_on_by_what_is_left() {
         outcome.losses.unwrap()
     };
     let random = lost("algorithm = \"ecmp\"\npolicy = \"random\"", "");
-    // A quarter of what goes up, 12/15 of 16 x 0.4/4 packets a cycle, for 200 cycles and what was on the way.
+    // A quarter of the upward packets, 12/15 of 16 x 0.4/4 packets a cycle, for 200 cycles, and those on the way.
     let expected = 0.25 * 0.8 * 16.0 * 0.1 * 200.0;
     assert!(
         random.resent == 0 && random.lost as f64 > 0.8 * expected && (random.lost as f64) < 1.4 * expected,
@@ -206,7 +205,7 @@ fn open_traffic_goes_on_by_what_is_left() {
     assert_eq!(adaptive.resent, adaptive.lost);
 }
 
-/// The same bits, whatever is asked for of tiles.
+/// Results are equal, bit for bit, for any tiles.
 #[test]
 fn tiles_change_nothing() {
     let run = |engine: &str| {
@@ -221,7 +220,7 @@ fn tiles_change_nothing() {
     assert_eq!(run(""), run("tiles = 4"));
 }
 
-/// Batches whose packets are answered, with windows and without: every packet and every answer arrives once.
+/// Batches with answered packets, with windows and without: every packet and every answer arrives once.
 #[test]
 fn answers_and_windows_come_to_their_end() {
     for window in ["", "outstanding_packets = 2\n", "outstanding_packets = 3\ncounts_answers = true\n"] {

@@ -1,4 +1,5 @@
-//! Hosts whose terminals share a memory, flit by flit: the same formula as of flows, and the same times within the grain of flits.
+//! Hosts with a memory shared by their terminals, flit by flit: the same formula as for flows, and the same times within the grain of
+//! flits.
 
 use crate::hosts::{MESH, completion, hosts, study};
 use kasuri_flit::FlitEngine;
@@ -15,7 +16,7 @@ fn grain(terminals: u32, slowdown: f64) -> f64 {
     30.0 + 2.0 * f64::from(terminals) * slowdown
 }
 
-/// V terminals of a host that all send 1000 flits and get as many, of which a memory of H Gbyte/s moves H / (10 w) in a cycle.
+/// V terminals of a host that all send and receive 1000 flits; a memory of H Gbyte/s moves H / (10 w) of them in a cycle.
 #[test]
 fn a_memory_that_is_too_slow_makes_the_exchange_as_long_as_the_formula() {
     let exchange = messages("pattern = \"bit-complement\"");
@@ -39,8 +40,8 @@ fn a_message_within_a_host_takes_its_memory_twice() {
     assert!((1998.0..2040.0).contains(&found), "{found}");
 }
 
-/// Collectives whose ranks wait for each other, on hosts that share memories: as flows and as flits, with memories that bound and ones that
-/// do not.
+/// Collectives with ranks that wait for each other, on hosts that share memories: as flows and as flits, with memories that are a
+/// bottleneck and ones that are not.
 #[test]
 fn collectives_take_the_time_of_flows_within_the_grain() {
     let sends = "[workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 400\n";
@@ -51,7 +52,7 @@ fn collectives_take_the_time_of_flows_within_the_grain() {
     }
 }
 
-/// What has no meaning together is refused with the reason.
+/// Meaningless combinations are refused with the reason.
 #[test]
 fn machines_and_queues_for_classes_are_refused_beside_shared_memories() {
     let machine = "[endpoint]\nmodel = \"dsm\"\n[workload]\nprogram = \"random-access\"\naccesses = 3\nwrite_fraction = 0.5\n";

@@ -47,7 +47,8 @@ fn assert_nothing_lost(outcome: &Outcome, what: &str) {
     }
 }
 
-/// Every collective ends, with as many packets as where no table changes, whether entries change places or move to spare nodes.
+/// Every collective ends, with the same number of packets as without changes of the table, whether entries change places or move to spare
+/// nodes.
 #[test]
 fn a_workload_is_delivered_whole_while_its_ranks_move() {
     for entry in COLLECTIVES {
@@ -113,7 +114,7 @@ fn a_message_after_a_change_goes_from_and_to_where_the_nodes_are_now() {
 /// Rank 0 sends one long message to rank 1.
 const LONG: &str = "num_ranks 2\nrank 0 {\ns: send 4000b to 1 tag 1\n}\nrank 1 {\nr: recv 4000b from 0 tag 1\n}\n";
 
-/// What is in flight arrives where it was sent; the rest of the message leaves from, and goes to, where the ranks are then.
+/// Packets in flight arrive at their original destination; the rest of the message leaves from, and goes to, the ranks' new places.
 #[test]
 fn a_message_in_parts_reaches_its_rank_wherever_that_is() {
     let text = format!(
@@ -129,7 +130,7 @@ fn a_message_in_parts_reaches_its_rank_wherever_that_is() {
     assert!(counts(&outcome, 0).changes >= 20);
 }
 
-/// The batch of a node is sent from wherever it is: with windows or without, with answers that count or do not.
+/// The batch of a node is sent from its present place: with windows or without, with answers that count or do not.
 #[test]
 fn a_batch_moves_with_its_node() {
     let answers = "virtual_channels = [0, 2]\nreply = { virtual_channels = [2, 4], packet_flits = 2 }\n";
@@ -170,8 +171,8 @@ fn batches_that_count_answers_end_while_their_nodes_move() {
     assert!(counts.changes > 5);
 }
 
-/// Two users on the same terminals, each with a workload and a table of its own that changes, on sources with one queue or with one for
-/// each class, beside a third with open traffic.
+/// Two users on the same terminals, each with a workload and a changing table, on sources with one queue or with one for each class, in the
+/// presence of a third with open traffic.
 #[test]
 fn users_that_share_terminals_move_apart() {
     for router in ["", "class_queues = true\n"] {
@@ -195,7 +196,7 @@ fn users_that_share_terminals_move_apart() {
     }
 }
 
-/// A window on open traffic beside a batch whose node moves: neither waits for ever for what has come back elsewhere.
+/// A window on open traffic in the presence of a batch with a moving node: neither waits forever for returns at another place.
 #[test]
 fn a_batch_moves_beside_open_traffic() {
     let text = format!(
@@ -204,7 +205,7 @@ fn a_batch_moves_beside_open_traffic() {
          [[user]]\nname = \"b\"\nnodes = [6, 7, 8, 9]\nspare_nodes = 1\nchange_every = 25\n[user.traffic]\npattern = \"uniform\"\nload = 0.2\n"
     );
     let outcome = run_trace(&text, "", &FlitEngine, &mut Fixed::new(0, 20_000));
-    // What was created last is still on its way.
+    // The packets created last are still on their way.
     let [a, b] = [0, 1].map(|user| counts(&outcome, user));
     assert_eq!((a.accesses, a.ended), (250, 250));
     assert!(b.accesses > 1000 && b.accesses - b.ended < 20, "{b:?}");

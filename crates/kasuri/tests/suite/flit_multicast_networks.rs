@@ -1,4 +1,4 @@
-//! The endpoint cenju4 on networks of many kinds: its programs, which check their data themselves, and what is refused.
+//! The endpoint cenju4 on networks of many kinds: its programs, which check their data themselves, and its refusals.
 
 use crate::common::UntilDone;
 use kasuri_config::Document;

@@ -1,4 +1,4 @@
-//! A user that has all terminals, and whose translation costs nothing, has the machine to itself: two ways to one answer, on every router.
+//! A user that has all terminals, with free translation, has the machine to itself: two ways to one answer, on every router.
 
 use crate::flit_common::{Fixed, ToTheEnd};
 use kasuri::input::KNOWN;
@@ -20,7 +20,7 @@ fn nodes() -> Vec<u32> {
     (0..16).collect()
 }
 
-/// What somebody sends in `[traffic]` or `[workload]`, without users and as a user's.
+/// The same traffic in `[traffic]` or `[workload]`, without users and as a user's.
 fn both_ways(router: &str, sends: &str, controller: impl Fn() -> Box<dyn Controller>) -> [Outcome; 2] {
     let machine = format!("{TORUS}[router]\n{router}\n");
     let of_user = format!("[[user]]\nname = \"a\"\nnodes = {:?}\n[user.{}", nodes(), sends.strip_prefix('[').unwrap());
@@ -79,8 +79,8 @@ fn queues_for_each_class() {
     assert_eq!(Outcome { users: Vec::new(), ..user }, machine);
 }
 
-/// Classes that share their coins share those of their user: alone it has those of the machine; beside another each has its own mixture, also
-/// beyond saturation, and its own batch.
+/// Classes with common random numbers share those of their user: a lone user has those of the machine; with another user each has a
+/// separate mixture, also beyond saturation, and a separate batch.
 #[test]
 fn coins_are_tossed_by_terminal_and_user() {
     let classes = |section: &str, process: &str, loads: [f64; 2]| {
@@ -109,7 +109,7 @@ fn coins_are_tossed_by_terminal_and_user() {
     let outcome = run(&text, &mut Fixed::new(300, 8000));
     for (user, of_first) in outcome.users.iter().zip([6.0 / 7.0, 0.4]) {
         let flits = user.accepted_flits as f64 / user.packets as f64;
-        // Six standard deviations of so many draws, and packets under way at either end.
+        // Six standard deviations of the number of draws, and packets under way at either end.
         let width = 6.0 * (of_first * (1.0 - of_first) / user.packets as f64).sqrt() + 20.0 / user.packets as f64;
         assert!((flits - (2.0 - of_first)).abs() < width, "{flits} {of_first} {}", user.packets);
     }
@@ -129,7 +129,7 @@ fn answers_and_their_delay() {
     assert_equal(ROUTERS[0], &traffic.replace("0.2", "0.01"), || Box::new(Fixed::new(300, 5000)));
 }
 
-/// A terminal waits for what it has sent, and for the answers where there are some; a batch counts them or not.
+/// A terminal waits for its packets, and for the answers where there are some; a batch counts them or not.
 #[test]
 fn windows_and_batches() {
     let reply = "virtual_channels = [0, 2]\nreply = { virtual_channels = [2, 4], packet_flits = 2 }\n";
@@ -142,7 +142,7 @@ fn windows_and_batches() {
     }
 }
 
-/// Who may have one packet outstanding and changes its table meanwhile goes on all the same: what is not sent is not waited for.
+/// A user with one outstanding packet that changes its table meanwhile is not blocked: it does not wait for unsent packets.
 #[test]
 fn a_window_does_not_close_over_accesses_that_are_never_sent() {
     let text = |table: &str| {
@@ -152,7 +152,7 @@ fn a_window_does_not_close_over_accesses_that_are_never_sent() {
             ROUTERS[0]
         )
     };
-    // Of 16 logical nodes four have no terminal: their own batches are nobody's, and those to them fail.
+    // Of 16 logical nodes four have no terminal: their own batches are not sent, and those to them fail.
     let lines: Vec<String> = (0..16).map(|node| if node % 4 == 3 { "[]".to_owned() } else { node.to_string() }).collect();
     let outcome = run(&text(&lines.join(", ")), &mut ToTheEnd);
     let counts = outcome.users[0].translation.unwrap();
@@ -161,7 +161,8 @@ fn a_window_does_not_close_over_accesses_that_are_never_sent() {
     assert!(counts.faults > 100, "{counts:?}");
 }
 
-/// Two users, one with a workload and one with open traffic, on every router: the workload takes longer beside the other, nothing goes astray.
+/// Two users, one with a workload and one with open traffic, on every router: the workload takes longer than alone, and no packet goes
+/// astray.
 #[test]
 fn a_workload_beside_open_traffic_on_every_router() {
     for router in ROUTERS {
@@ -184,7 +185,7 @@ fn a_workload_beside_open_traffic_on_every_router() {
     }
 }
 
-/// Two users on a mesh of two routers who both want the channel between these, of which one is granted three times as much as the other.
+/// Two users on a mesh of two routers that both want the channel between these; one is granted three times the share of the other.
 fn contending(router: &str, packet_flits: u32) -> String {
     let user = |name: &str, nodes: [u32; 4], share: f64| {
         format!(
@@ -201,7 +202,7 @@ fn contending(router: &str, packet_flits: u32) -> String {
     )
 }
 
-/// They get of it what they are granted, whatever the routers are.
+/// They get the granted shares of it on all routers.
 #[test]
 fn shares_divide_the_outputs_of_all_routers() {
     for router in [
@@ -250,7 +251,7 @@ fn shares_are_the_same_in_both_layouts() {
     }
 }
 
-/// A user with whom nobody contends has all of every output, whatever its share: the run is that of the machine without users, bit for bit.
+/// A user without competition has all of every output, whatever its share: the run is that of the machine without users, bit for bit.
 #[test]
 fn the_share_of_one_user_is_all() {
     let traffic = "[traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4\n";

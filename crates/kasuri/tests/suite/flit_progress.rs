@@ -1,5 +1,5 @@
-//! Packets keep moving where nothing forbids it: batches on rings with dateline classes are always delivered, and whatever routers,
-//! channels and interfaces are made of, the clock goes on and the network becomes empty.
+//! Packets keep moving where nothing forbids it: batches on rings with dateline classes are always delivered, and with any routers,
+//! channels and interfaces the clock advances and the network becomes empty.
 
 use crate::flit_common::{Fixed, Setup};
 use kasuri_config::{Document, Known, Preparation, Study};
@@ -37,8 +37,8 @@ fn deliver(allocator: &str, iterations: u32, speculative: bool) {
     }
 }
 
-/// A class has one virtual channel here, so that often a single head among several may take it: the one served last, too, whose
-/// distance from the pointer is the greatest of all numbers.
+/// A class has one virtual channel here, so that often only one head of several may take it, possibly the one served last, with the
+/// greatest distance from the pointer.
 #[test]
 fn batches_on_a_torus_are_delivered_whatever_the_allocator() {
     deliver("islip", 1, false);
@@ -52,7 +52,7 @@ fn batches_on_a_torus_are_delivered_with_speculative_bids() {
     deliver("islip", 1, true);
 }
 
-/// Creates packets for so many cycles, then lets all of them arrive, in intervals of a few cycles each.
+/// Creates packets for a number of cycles, then lets all of them arrive, in intervals of a few cycles each.
 struct ThenEmpty {
     cycles: u64,
     interval: u64,
@@ -98,8 +98,8 @@ fn run(text: &str, controller: &mut dyn Controller) -> Option<Result<Outcome, St
     Some(prepared.run(controller).map_err(|error| error.to_string()))
 }
 
-/// A torus without datelines whose sources never rest: what an intermission of new packets leaves inside arrives, or packets wait for each
-/// other for ever.
+/// A torus without datelines, with sources that never rest: after an intermission of new packets the packets inside arrive, or they
+/// deadlock.
 fn saturated_torus(dimensions: &str, router: &str, packet_flits: u32, seed: u32) -> (bool, Status) {
     let text = format!(
         "[network]\ntopology = 'torus'\ndimensions = {dimensions}\n[routing]\nalgorithm = 'dimension-order'\ndateline = false\n[router]\n\
@@ -158,7 +158,7 @@ fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = &'static str>
     prop::sample::select(texts)
 }
 
-/// A few lines of `[router]`, each of which may be missing.
+/// A few optional lines of `[router]`.
 fn lines(texts: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
     prop::sample::subsequence(texts, 0..=3)
 }
@@ -238,8 +238,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(Config { cases: 160, max_global_rejects: 10_000, failure_persistence: None, ..Config::default() })]
 
-    /// Few packets, so that a router that waits for its channel waits alone and nothing else wakes it. The network becomes empty long before
-    /// the limit of cycles, and no interval is asked for twice.
+    /// Few packets, so that a router waits for its channel without other events that could wake it. The network becomes empty long before
+    /// the limit of cycles, and no interval is requested twice.
     #[test]
     fn open_traffic_arrives_whatever_routers_and_channels_are_made_of(
         machine in machine(),

@@ -14,7 +14,7 @@ fn run(text: &str, paranoid: bool, controller: &mut dyn Controller) -> Outcome {
     FlitEngine.run(&study.scenario, controller).unwrap()
 }
 
-/// Runs for so many cycles, then lets everything arrive.
+/// Runs for this many cycles, then lets everything arrive.
 struct UntilEmpty(u64);
 
 impl Controller for UntilEmpty {
@@ -85,8 +85,8 @@ fn a_million_random_accesses_never_arrive_outside_of_the_table() {
     assert_eq!(arrived, [0; 24], "counted at the receivers");
 }
 
-/// Entries change places all the time, at full load and with others beside: every request is answered exactly once, where its
-/// logical node then was.
+/// Entries change places all the time, at full load and with other users: every request is answered exactly once, at the place of its
+/// logical node at that time.
 #[test]
 fn changes_of_tables_under_full_load_lose_nothing() {
     let first = "change_every = 50\n[user.traffic]\npattern = \"uniform\"\nload = 1.0\npacket_flits = 2\n\
@@ -102,7 +102,7 @@ fn changes_of_tables_under_full_load_lose_nothing() {
     }
 }
 
-/// Three logical nodes on one terminal: each gets what is sent to it, though all come by one channel.
+/// Three logical nodes on one terminal: each gets its packets, though all come by one channel.
 #[test]
 fn virtual_processors_of_a_terminal_get_their_own_packets() {
     let text = format!(
@@ -128,7 +128,7 @@ fn hot_node_throughput(interfaces: &str) -> f64 {
     outcome.accepted_flits[32..63].iter().sum::<u64>() as f64 / 10_000.0
 }
 
-/// Key bits spread the requests over both interfaces, each of which answers as fast as one alone.
+/// Key bits spread the requests over both interfaces, each of which answers as fast as a single one.
 #[test]
 fn a_second_interface_doubles_the_throughput_of_a_hot_node() {
     let (one, two) = (hot_node_throughput("[0]"), hot_node_throughput("[0, 5]"));
@@ -154,14 +154,14 @@ fn a_translation_costs_what_the_table_of_costs_says() {
     assert_eq!(latency(9, &nothing_held), free + 9.0 * 11.0);
 }
 
-/// An all-to-all of the nine nodes, beside what the second user does.
+/// An all-to-all of the nine nodes, in parallel to the second user's traffic.
 fn all_to_all(of_machine: &str, of_second: &str) -> String {
     let workload = "[user.workload]\ncollective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 40\npacket_flits = 8";
     format!("{of_machine}\n{}", two_users(workload, of_second))
 }
 
-/// The run ends with the workload; what a user completes, how many of his packets arrive and that nobody's goes astray hold whether
-/// he is alone, beside another workload or beside open traffic, which takes time from him.
+/// The run ends with the workload. The user's completed work and arrived packets are the same whether he is alone, with another workload or
+/// with open traffic, which slows him down; no packet goes astray.
 #[test]
 fn a_workload_ends_later_beside_others() {
     let alone = run(&all_to_all("[users]\nalone = \"a\"", "[user.traffic]\npattern = \"uniform\"\nload = 0.5"), true, &mut ToTheEnd);

@@ -1,4 +1,4 @@
-//! Open traffic beside a closed workload, as flows.
+//! Open traffic in the background of a closed workload, as flows.
 
 use crate::common::UntilDone;
 use kasuri_config::{Document, Known, Preparation};
@@ -75,8 +75,8 @@ fn beside_machine(engine: &dyn Engine, traffic: &str) -> Outcome {
     outcome
 }
 
-/// The more others send, the longer the programs of a machine take, as flows and flit by flit: these are at most a fifth apart. Without any load
-/// the run is that of the machine alone.
+/// The more the background sends, the longer the programs of a machine take, as flows and flit by flit: these are at most a fifth apart.
+/// Without any load the run is that of the machine alone.
 #[test]
 fn programs_of_a_machine_take_longer_on_a_busy_network() {
     assert_eq!(beside_machine(&FlowEngine, "load = 0.0"), run(&format!("{TORUS}{MACHINE}")));
@@ -117,7 +117,7 @@ fn windows_hold_beside_a_machine() {
     }
 }
 
-/// On a network that nobody else uses, a packet with a window of one takes its flits on each channel of its path.
+/// On an otherwise idle network, a packet with a window of one takes its flits on each channel of its path.
 #[test]
 fn a_packet_beside_an_idle_machine_takes_its_flits_on_each_channel() {
     let outcome =

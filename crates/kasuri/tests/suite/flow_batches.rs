@@ -6,7 +6,7 @@ use kasuri_flow::FlowEngine;
 use kasuri_model::engine::{Engine, Outcome, Status};
 use kasuri_network::topology::NoFiles;
 
-/// Runs batches of 100 flits in each packet on 8 terminals of a full mesh: nobody shares a channel but the terminals' own.
+/// Runs batches of 100 flits in each packet on 8 terminals of a full mesh: only the terminals' own channels are shared.
 fn run(traffic: &str) -> Outcome {
     let text = format!(
         "engine = \"flow\"\nnetwork = {{ topology = \"full-mesh\", routers = 8, concentration = 1 }}\n\
@@ -20,7 +20,7 @@ fn run(traffic: &str) -> Outcome {
     FlowEngine.run(&study.scenario, &mut UntilDone).expect("a run")
 }
 
-/// Each terminal sends 3 packets of each of two classes, one after the other, and receives as many.
+/// Each terminal sends 3 packets of each of two classes, one after the other, and receives the same number.
 #[test]
 fn batches_of_several_classes_are_all_delivered() {
     let outcome = run("class = [{ pattern = \"bit-complement\" }, { pattern = \"bit-complement\" }]");

@@ -13,7 +13,7 @@ const UNIT: f64 = 840.0;
 /// Cycles for which an interface works on a packet: a fifth of the unit.
 const WORK: f64 = 168.0;
 
-/// A machine of 64 nodes whose packets take a unit between routers and a unit over x between router and interface, without latency.
+/// A machine of 64 nodes with packets that take a unit between routers and a unit over x between router and interface, without latency.
 const MACHINE: &str = r#"
 engine = "flow"
 network = { topology = "rdt", side = 8, channel_period = 840, terminal_channel_period = 840 }

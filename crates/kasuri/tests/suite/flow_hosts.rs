@@ -1,4 +1,4 @@
-//! Hosts whose terminals share a memory, as flows.
+//! Hosts with a memory shared by their terminals, as flows.
 
 use crate::hosts::{MESH, completion, hosts, study};
 use kasuri_flow::FlowEngine;
@@ -32,7 +32,8 @@ fn a_message_within_a_host_takes_its_memory_twice() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// A memory that no messages can fill changes nothing, and a slower one makes nothing faster, by both sharings, whose rates are checked.
+    /// A memory faster than all messages changes nothing, and a slower one makes nothing faster, by both sharings, with their rates
+    /// checked.
     #[test]
     fn a_slower_memory_never_helps(terminals in 1u32..5, memory in 5.0f64..200.0, slower in 1.0f64..4.0, max_min: bool) {
         let sharing = if max_min { "max-min" } else { "equal-share" };

@@ -39,7 +39,7 @@ const PREDICTORS: &[(&str, &str)] = &[
     (TREE, "express"),
 ];
 
-/// One packet outstanding: nobody is in its way but others' by chance, and short ones hardly.
+/// One packet outstanding: only chance meetings with others' packets delay it, and short ones hardly.
 #[test]
 fn hits_and_latencies_of_lone_packets_are_those_of_the_formulas() {
     let alone = "traffic = { pattern = \"uniform\", process = \"periodic\", load = 0.002, packet_flits = 2 }";
@@ -62,7 +62,7 @@ fn hits_and_latencies_of_lone_packets_are_those_of_the_formulas() {
     }
 }
 
-/// So many cycles, all of them counted.
+/// A number of cycles, all of them counted.
 struct Cycles(u64);
 
 impl kasuri_model::engine::Controller for Cycles {
@@ -76,7 +76,7 @@ impl kasuri_model::engine::Controller for Cycles {
     }
 }
 
-/// A batch with a window of one between neighbours on a torus, whom nobody disturbs: each packet takes the formula's round trip.
+/// A batch with a window of one between neighbours on a torus, undisturbed: each packet takes the formula's round trip.
 #[test]
 fn a_window_turns_what_right_guesses_save_into_throughput() {
     let torus = "network = { topology = \"torus\", dimensions = [6] }\nrouting = { algorithm = \"dimension-order\" }\n";
@@ -110,7 +110,7 @@ fn workloads_end_earlier_by_what_right_guesses_save() {
     }
 }
 
-/// What a guess is worth hangs on what came before, on whole packets, or on a choice that the router makes: no flow has that.
+/// The benefit of these guesses depends on earlier packets, on whole packets, or on a choice of the router: flows have none of these.
 #[test]
 fn what_no_flow_knows_is_refused() {
     let open = "traffic = { pattern = \"uniform\", load = 0.1, packet_flits = 2 }";

@@ -8,7 +8,7 @@ use kasuri_network::topology::NoFiles;
 const TERMINALS: u64 = 8;
 const FLITS: u64 = 40;
 
-/// Looks at a run every so many cycles.
+/// Checks a run at this interval, cycles.
 struct Looks(u64);
 
 impl Controller for Looks {
@@ -37,7 +37,7 @@ fn run(workload: &str, max_cycles: u64, mut looks: Looks) -> Outcome {
     FlowEngine.run(&study.scenario, &mut looks).expect("a run")
 }
 
-/// Flits that terminals have sent, and what they and the channels between routers have carried, if that is the same.
+/// Flits that terminals have sent, and that they and the channels between routers have carried, if these are equal.
 fn carried(outcome: &Outcome) -> u64 {
     let sum = |flits: &[u64]| flits.iter().sum::<u64>();
     let [injection, ejection, between] = [0..TERMINALS, TERMINALS..2 * TERMINALS, 2 * TERMINALS..outcome.channel_flits.len() as u64]

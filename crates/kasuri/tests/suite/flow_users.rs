@@ -24,7 +24,7 @@ fn study_run(text: &str, controller: &mut dyn Controller) -> Outcome {
     FlowEngine.run(&study.scenario, controller).expect("a run")
 }
 
-/// So many cycles, all of them counted.
+/// A number of cycles, all of them counted.
 struct Cycles(u64);
 
 impl Controller for Cycles {
@@ -41,7 +41,7 @@ const ALL_TO_ALL: &str = "[user.workload]\ncollective = \"alltoall\"\nschedule =
 
 const OPEN: &str = "[user.traffic]\npattern = \"bit-complement\"\nload = 0.25\npacket_flits = 5";
 
-/// Nobody's path crosses the other's half, so each ends when he ends alone.
+/// No path crosses the other user's half, so each ends when it ends alone.
 #[test]
 fn users_apart_take_nothing_from_each_other() {
     let together = run("", ALL_TO_ALL, ALL_TO_ALL, &mut UntilDone);

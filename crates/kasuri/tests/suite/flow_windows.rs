@@ -1,4 +1,4 @@
-//! Windows as flows: what they let through, by formula; what they change not at all; what the flit engine says of the same.
+//! Windows as flows: their throughput, by formula; cases that they do not change; and the flit engine's results for the same.
 
 use crate::common::UntilDone;
 use kasuri_config::{Document, Known, Preparation};
@@ -36,7 +36,7 @@ fn time(outcome: &Outcome) -> f64 {
 
 const PACKETS: u64 = 400;
 
-/// Batches with a window between pairs that nobody disturbs.
+/// Batches with a window between undisturbed pairs.
 fn pairs(flits: u32, window: &str) -> String {
     format!(
         "{FULL_MESH}traffic = {{ pattern = \"bit-complement\", process = \"batch\", batch_packets = {PACKETS}, packet_flits = {flits}{window} }}"
@@ -68,7 +68,7 @@ fn a_window_lets_through_its_flits_in_each_round_trip() {
     }
 }
 
-/// What a window may stand beside.
+/// Features that a window may be combined with.
 const BESIDE: &[&str] = &[
     "",
     "reply = { packet_flits = 4, virtual_channels = [2, 4] }, virtual_channels = [0, 2]",
@@ -100,8 +100,8 @@ fn a_window_that_is_never_full_is_none_bit_for_bit() {
     }
 }
 
-/// The same messages in both engines. A window of one lets through what the round trip allows, which they share. The wider it is, the more
-/// messages of few flits meet: as flows they keep each other on all channels of their paths at once, which takes up to a fifth longer.
+/// The same messages in both engines. A window of one passes one message per round trip, which they share. The wider it is, the more
+/// messages of few flits meet: as flows they delay each other on all channels of their paths at once, which takes up to a fifth longer.
 #[test]
 fn flows_and_flits_agree_on_what_windows_let_through() {
     for beside in BESIDE {
@@ -112,7 +112,7 @@ fn flows_and_flits_agree_on_what_windows_let_through() {
                 let flow = with_sharing(sharing, &batches);
                 let ratio = time(&flow) / time(&flit);
                 assert!((0.99..longest).contains(&ratio), "{sharing}, window {window}, {beside}: {ratio}");
-                // Which answers go beyond a batch hangs on who is first.
+                // The answers beyond a batch depend on the order.
                 if !beside.contains("counts_answers") {
                     assert_eq!(flow.injected_flits, flit.injected_flits, "{sharing}, window {window}, {beside}");
                 }
@@ -121,7 +121,7 @@ fn flows_and_flits_agree_on_what_windows_let_through() {
     }
 }
 
-/// Answers count: pairs that ask each other send half of their packets as answers, as many of them as flit by flit.
+/// Answers count: pairs that exchange requests send half of their packets as answers, the same number as flit by flit.
 #[test]
 fn batches_that_count_answers_end_with_them() {
     let answered = "reply = { packet_flits = 6, virtual_channels = [2, 4] }, virtual_channels = [0, 2], outstanding_packets = 1";
@@ -130,7 +130,7 @@ fn batches_that_count_answers_end_with_them() {
         scenario(&format!("{FULL_MESH}traffic = {{ {batch}, counts_answers = {counts} }}"))
     };
     let (all, half) = (run(&FlowEngine, &pairs(false)), run(&FlowEngine, &pairs(true)));
-    // Each terminal sends 50 requests and as many answers, or 25 of each.
+    // Each terminal sends 50 requests and 50 answers, or 25 of each.
     assert_eq!((all.packet_latency.count, half.packet_latency.count), (8 * 100, 8 * 50));
     assert!(all.injected_flits.iter().all(|&flits| flits == 50 * 8));
     assert!(half.injected_flits.iter().all(|&flits| flits == 25 * 8));
@@ -140,7 +140,7 @@ fn batches_that_count_answers_end_with_them() {
     assert!((time(&half) / time(&flit) - 1.0).abs() < 0.01, "{} and {}", time(&half), time(&flit));
 }
 
-/// Batches with a window beside a workload, whose messages go through host adapters or not, on one machine or as another user's.
+/// Batches with a window in parallel to a workload, with messages through host adapters or not, on one machine or as another user's.
 fn beside_workload(window: &str, adapters: bool, users: bool) -> Scenario {
     let batch = format!("pattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 10\npacket_flits = 8\n{window}");
     let workload = "collective = \"alltoall\"\nschedule = \"shift\"\nmessage_flits = 100";
@@ -172,8 +172,8 @@ fn windows_hold_beside_workloads_and_host_adapters() {
     }
 }
 
-/// How much longer a workload takes beside batches with a window is the same in both engines within a tenth; through host adapters, which
-/// take most of the time, the whole time is.
+/// The slowdown of a workload by batches with a window is the same in both engines within a tenth; through host adapters, which take most
+/// of the time, the whole time is.
 #[test]
 fn flows_and_flits_agree_on_workloads_beside_windows() {
     for window in [1, 4] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Experiments to which features are added; each is right as it stands.
+/// Experiments to which features are added; each is valid without them.
 const BASES: [(&str, &str); 12] = [
     (
         "mesh",
@@ -115,7 +115,7 @@ fn kasuri(command: &str, folder: &Path, features: &[&str]) -> Output {
     program.output().expect("the binary that cargo has just built starts")
 }
 
-/// Exit statuses of `check` and `run`, and what they said on standard error.
+/// Exit statuses of `check` and `run`, and their standard error.
 struct Verdicts {
     check: Option<i32>,
     run: Option<i32>,
@@ -137,13 +137,13 @@ impl Verdicts {
     }
 }
 
-/// Exit statuses of `check` and `run`, and what they said.
+/// Exit statuses of `check` and `run`, and their messages.
 fn verdicts(base: &str, features: &[&str]) -> (Option<i32>, Option<i32>, String) {
     let verdicts = Verdicts::of(base, features);
     (verdicts.check, verdicts.run, verdicts.said())
 }
 
-/// What is refused is refused by both with the same list, and what is not runs, if only into its limit of cycles.
+/// Both refuse the same experiments with the same list, and the others run, if only into their limit of cycles.
 fn agree(name: &str, base: &str, features: &[&str]) -> Result<(), TestCaseError> {
     let verdicts = Verdicts::of(base, features);
     let (check, run, said) = (verdicts.check, verdicts.run, verdicts.said());
@@ -166,7 +166,7 @@ fn the_experiments_without_features_are_right() {
     }
 }
 
-/// Pairs of which each part is right alone.
+/// Pairs of settings; each is valid alone.
 #[test]
 fn what_does_not_go_together_is_refused_before_it_runs() {
     let base = |wanted: &str| BASES.iter().find(|(name, _)| *name == wanted).expect("a base of this name").1;
@@ -244,7 +244,7 @@ fn everything_that_is_refused_is_listed_with_its_place() {
     }
 }
 
-/// Of a sweep, what is wrong with any of its points, each thing once.
+/// All errors of all points of a sweep, each one once.
 #[test]
 fn every_point_of_a_sweep_has_its_refusals_listed() {
     let mesh = BASES[0].1;
@@ -261,7 +261,7 @@ fn every_point_of_a_sweep_has_its_refusals_listed() {
     assert_eq!(right.check, Some(0), "{}", right.said());
 }
 
-/// A sample; `PROPTEST_CASES` asks for more.
+/// A sample; set `PROPTEST_CASES` for more.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(120);
     ProptestConfig { cases, max_shrink_iters: 30, ..ProptestConfig::default() }

@@ -1,4 +1,4 @@
-//! What latencies and rates may never say, on every engine that simulates, whatever the network and its load.
+//! Impossible values of latencies and rates, on every simulating engine, for any network and load.
 
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
@@ -32,7 +32,7 @@ const NETWORKS: [&str; 8] = [
     "topology = \"mesh\"\ndimensions = [8, 2]\n[routing]\nalgorithm = \"up-down\"",
 ];
 
-/// What 16 terminals send.
+/// The traffic of 16 terminals.
 const TRAFFIC: [&str; 8] = [
     "[traffic]\npattern = \"uniform\"\nload = {load}\npacket_flits = {flits}",
     "[traffic]\npattern = \"transpose\"\nload = {load}\npacket_flits = {flits}",
@@ -50,8 +50,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A packet is created before it enters the network, so its network latency is part of its latency: in the mean, the extremes and every
-    /// percentile. None is faster than the fastest pair at zero load, and the mean of what is sent not faster than the zero-load mean by more
-    /// than chance. No channel is busy for longer than the time that is counted, and no more comes out of the network than is offered.
+    /// percentile. None is faster than the fastest pair at zero load, and the mean of the packets not faster than the zero-load mean by
+    /// more than chance. No channel is busy for longer than the counted time, and no more comes out of the network than is offered.
     #[test]
     fn network_latency_is_part_of_packet_latency_and_both_reach_zero_load(
         network in 0..NETWORKS.len(),
@@ -119,7 +119,7 @@ fn spread(files: &OnePair, shape: &str, router: &str, flits: u32) -> f64 {
     across.max(to_self)
 }
 
-/// One pair alone in the network: no packet of it is faster than a lone one, at any load.
+/// A single pair in the network: none of its packets is faster than a lone one, at any load.
 #[test]
 fn packets_of_one_pair_are_never_faster_than_a_lone_one() {
     for engine in ["flow", "flit"] {
@@ -150,8 +150,8 @@ fn formulas_have_no_transient() {
     assert_eq!(rows(&text, &OnePair(0, 1))[0].text("message"), "");
 }
 
-/// A quarter of the terminals of a 4 x 4 mesh stand on its diagonal and send to themselves under transpose. All rates of all engines count
-/// that, as BookSim does, and each says how much of it there is: beyond saturation it is more than a quarter of what is accepted.
+/// A quarter of the terminals of a 4 x 4 mesh lie on its diagonal and send to themselves under transpose. All rates of all engines count
+/// that, as BookSim does, and each reports its share: beyond saturation it is more than a quarter of the accepted flits.
 #[test]
 fn the_share_of_traffic_to_oneself_is_told_and_counted_alike_by_every_engine() {
     for (load, least, most) in [("0.1", 0.23, 0.27), ("1.0", 0.3, 0.5)] {
@@ -171,8 +171,8 @@ fn the_share_of_traffic_to_oneself_is_told_and_counted_alike_by_every_engine() {
     assert_eq!(rows(&text, &OnePair(0, 1))[0].number("self_share"), Some(0.0));
 }
 
-/// A router of twice the speed puts two flits in a cycle before a channel, which takes one: however short the time that is measured, and
-/// whatever stood before the channel when it began, no channel is busy for more than all of it.
+/// A router of twice the speed puts two flits in a cycle before a channel, which takes one: however short the measured time, and whatever
+/// waited before the channel when it began, no channel is busy for more than all of it.
 #[test]
 fn channels_are_never_busy_for_longer_than_the_time_that_is_measured() {
     let text = format!(
@@ -185,7 +185,7 @@ fn channels_are_never_busy_for_longer_than_the_time_that_is_measured() {
     assert!(busiest > 0.9 && busiest <= 1.0, "{busiest}");
 }
 
-/// What a terminal sends is bounded by its channel; what classes offer together, at different terminals, is not.
+/// A terminal's load is bounded by its channel; the sum over classes at different terminals is not.
 #[test]
 fn classes_of_different_terminals_may_offer_more_than_one_in_all() {
     struct Pairs;

@@ -53,7 +53,7 @@ fn is_approximate(row: &RunRow) -> bool {
     row.get("not_modelled").as_array().unwrap().iter().any(|entry| entry.as_str().unwrap().starts_with("approximate: "))
 }
 
-/// A line of routers whose channels, from the injection of terminal 0 to the ejection of terminal 1, have these latencies and periods.
+/// A line of routers with these latencies and periods of its channels, from the injection of terminal 0 to the ejection of terminal 1.
 fn line(channels: &[(u32, u32)]) -> String {
     let (&[(first, first_period), ref between @ ..], &[.., (last, last_period)]) = (channels, channels) else {
         panic!("two channels at least")

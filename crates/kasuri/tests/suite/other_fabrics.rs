@@ -1,4 +1,4 @@
-//! Fabrics of which one file says all: counts by closed forms, routes, verdicts on deadlock.
+//! Fabrics described by a single file: counts by closed forms, routes, verdicts on deadlock.
 
 use kasuri::fabric::audit;
 use kasuri::fabric::audit::{Audit, audit_pairs};
@@ -108,7 +108,7 @@ fn the_cycle_of_two_joined_meshes_is_found_and_its_twin_passes() {
     assert_eq!((all.routes, all.unreachable, all.not_minimal, all.credit_loops), (32 * 31, 0, 0, true));
 }
 
-/// A pair of which each packet takes its own links loads them once; three packets over one link thrice.
+/// A pair with separate links for each packet loads them once; three packets over one link load it thrice.
 #[test]
 fn pairs_load_the_links_of_their_routes() {
     let fabric = mesh("p150_x8_mesh");
@@ -143,7 +143,7 @@ fn links_between_meshes_need_their_chips() {
     }
 }
 
-/// Links have the nominal rate of their chips or the one that is told, and what is written is read again.
+/// Links have the nominal rate of their chips or the given one, and the written file can be read again.
 #[test]
 fn rates_are_nominal_or_told() {
     let fabric = mesh("t3k_mesh");
@@ -170,7 +170,7 @@ fn nothing_is_added_to_a_file_that_says_all() {
     assert!(error(&[file("a"), levels]).contains("a is a whole fabric; s cannot be added to it"));
 }
 
-/// Nodes as NCCL dumps them: CPUs are joined each with each, a link between GPUs stands at both its ends, and NCCL derives the rates.
+/// Nodes as NCCL dumps them: CPUs are joined pairwise, a link between GPUs is listed at both its ends, and NCCL derives the rates.
 #[test]
 fn nodes_of_nccl_have_their_parts_and_rates() {
     for (name, [cpus, gpus, between, nets], xgmi, pci) in
@@ -230,7 +230,7 @@ fn gpus_of_simai_reach_each_other_by_switches_alone() {
     assert_eq!(spines.len(), 4 * 8, "{spines:?}");
     // Of the 84 routes to the GPUs of a leaf that come by spines each spine would bring 21.
     assert!(found_max < 42.0, "{found_max}");
-    // 500 ns are as many cycles as flits of 64 bytes go by at the rate of a cycle.
+    // 500 ns in cycles: the number of flits of 64 bytes that pass at the rate of a cycle.
     let leaf = network.router_channels().find(|&channel| fabric.rate(channel) == "400 Gbit/s").unwrap();
     let cycles = 500.0 * fabric.details.channel_gbit_per_second / 512.0;
     assert!((f64::from(network.link(leaf).latency) - cycles).abs() <= 0.5);
@@ -252,7 +252,7 @@ fn other_topologies_of_ns3_are_read() {
     assert_eq!((ring.network.terminal_names().of(7), ring.network.router_channels().count()), ("host7".to_owned(), 16));
 }
 
-/// The same graph as an edge list and as GraphML: the rates of the lines, and what is not told is as fast as the fastest.
+/// The same graph as an edge list and as GraphML: the rates of the lines; links without a rate are as fast as the fastest.
 #[test]
 fn lists_and_graphs_keep_their_rates() {
     let list = "terminal h router b gbit=100\nrouter a router b gbit=400\nterminal g router a\n";
@@ -269,7 +269,7 @@ fn lists_and_graphs_keep_their_rates() {
     let graph = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/graphml/pair.graphml")).unwrap();
     let fabric = of("g.graphml", &graph, None).unwrap();
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(2))), ("100 Gbit/s", "400 Gbit/s"));
-    // Without rates the user says what a link of period 1 carries.
+    // Without rates the user gives the rate of a link of period 1.
     let plain = "terminal 0 router a\nrouter a router b period=4\nterminal 1 router b\n";
     assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: gives no rate of its links (gbit=); say it with --link-rate"));
     let fabric = of("l.txt", plain, Speed::from_gbit_per_second(200.0)).unwrap();
@@ -325,7 +325,7 @@ fn hosts_that_are_routers_are_counted_as_hosts() {
     assert_eq!(found.rates, [("192 Gbit/s".to_owned(), 3), ("128 Gbit/s".to_owned(), 1)].into());
 }
 
-/// A switch of more ports than a router has is refused by its name; one of as many is read.
+/// A switch with more ports than a router can have is refused by its name; one with the maximum is read.
 #[test]
 fn switches_beyond_the_largest_router_are_named() {
     let error = of_text("dumbbell.txt", &racks(1, 513, 0)).unwrap_err();
@@ -370,7 +370,7 @@ fn network_json_of_list(list: &str) -> String {
     kasuri_formats::network_json::write(&list.network(usual, usual).unwrap())
 }
 
-/// An option that nothing of the file needs is refused, or gives a note; a rate for links that have none goes to these alone.
+/// An unused option is refused, or gives a note; a rate for links without one applies only to these.
 #[test]
 fn options_that_say_nothing_are_refused() {
     let rate = Speed::from_gbit_per_second(50.0);

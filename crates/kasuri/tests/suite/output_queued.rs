@@ -100,7 +100,7 @@ fn a_lone_packet_takes_the_cycles_of_its_formula() {
     }
 }
 
-/// A packet that goes from a slow channel into a fast one leaves behind its last flit: it takes the time of the slow one alone.
+/// A packet from a slow channel into a fast one leaves behind its last flit: it takes the time of the slow channel alone.
 #[test]
 fn a_fast_channel_waits_for_the_flits_of_a_slow_one() {
     let network = |of_terminals: u64, between: u64| {
@@ -136,7 +136,7 @@ fn an_incast_drains_at_the_rate_of_its_channel() {
             assert_eq!(queues.pauses, 0);
             assert!(queues.most_flits > 5000, "{queues:?}");
         } else {
-            // Of each input no more than the limit, the packet that goes beyond it, and what a round trip of the pause lets come.
+            // Of each input no more than the limit, the packet that exceeds it, and the flits of a round trip of the pause.
             assert!(queues.pauses > 0 && queues.most_flits <= 7 * (250 + 2 * 100 + 10 / period), "{queues:?}");
         }
     }
@@ -159,7 +159,7 @@ fn messages_of_a_terminal_take_turns() {
     }
 }
 
-/// What a full queue drops is sent again until it has come: packets sent are those that have arrived and those that were dropped.
+/// Packets dropped by a full queue are resent until they have arrived: sent packets are the arrived and the dropped ones.
 #[test]
 fn what_is_dropped_is_sent_again_until_it_has_come() {
     let flows: Vec<_> = (1..8).map(|source| (source, 0, 2000)).collect();
@@ -183,7 +183,7 @@ fn what_is_dropped_is_sent_again_until_it_has_come() {
     assert!(losses[0] > losses[1] && losses[1] > 0 && losses[2] == 0, "{losses:?}");
 }
 
-/// Open traffic into a queue of one packet loses what the channel cannot take, for good; all is accounted for.
+/// Open traffic into a queue of one packet loses the excess over the channel's rate for good; all packets are accounted for.
 #[test]
 fn open_traffic_may_lose_packets_for_good() {
     let text = star(4, "", "queue = \"drop\"\nqueue_flits = 2")
@@ -197,7 +197,8 @@ fn open_traffic_may_lose_packets_for_good() {
     assert!(accepted > 0.75 && accepted <= 1.0, "{accepted}");
 }
 
-/// A ring whose terminals all send half-way round fills up when queues are short: each channel is paused for the next. Without bounds it runs.
+/// A ring with terminals that all send half-way round fills up when queues are short: each channel is paused for the next. Without bounds
+/// it runs.
 #[test]
 fn a_circle_of_paused_channels_is_found() {
     let ring = |queue: &str| {
@@ -238,7 +239,7 @@ fn a_switch_with_queues_at_its_outputs_waits_as_the_formula_says() {
         let outcome = CyclesEngine.run(&study.scenario, &mut controller).unwrap();
         let inputs = f64::from(terminals);
         let expected = (inputs - 1.0) / inputs * load / (2.0 * (1.0 - load));
-        // Two channels of latency 1, a flit a cycle: nobody waits at the source.
+        // Two channels of latency 1, a flit a cycle: no packet waits at the source.
         let wait = outcome.packet_latency.mean().unwrap() - 4.0;
         assert!((wait / expected - 1.0).abs() < 0.03, "load {load}: {wait}, not {expected}");
     }
@@ -266,7 +267,7 @@ fn where_nobody_meets_packets_take_what_they_take_flit_by_flit() {
         assert!(queued.packet_latency.count > 3000);
         assert_eq!(queued.hops, flits.hops);
         assert_eq!(queued.packet_latency.buckets, flits.packet_latency.buckets, "{switching}");
-        // A packet counts as a whole where it begins to leave: at the edges of the measurement no more than one is told otherwise.
+        // A packet counts as a whole where it begins to leave: at the edges of the measurement at most one is counted differently.
         let apart = |(one, other): (&u64, &u64)| one.abs_diff(*other);
         assert!(queued.channel_flits.iter().zip(&flits.channel_flits).map(apart).all(|flits| flits < 14));
     }
@@ -298,7 +299,7 @@ fn flows_end_when_they_end_in_the_simulator_of_ethernet_fabrics() {
         let last = theirs.flows.iter().map(|flow| flow.received.unwrap()).max().unwrap();
         let flows: Vec<_> = flows.iter().map(|&(source, destination, _)| (source, destination, packets_each * mtu)).collect();
         let ours = flows_on(text, 16, &flows, mtu);
-        // Who waits for the last byte goes on in the cycle after it.
+        // A program that waits for the last byte continues in the cycle after it.
         assert_eq!((ours.completion_time.unwrap() - 1.0) * 20.0, last as f64, "{flows:?}");
     }
 }
@@ -365,7 +366,8 @@ fn what_output_queued_routers_cannot_be_is_refused() {
     assert!(error.contains("belongs to architecture = \"output-queued\""), "{error}");
 }
 
-/// Requests that are answered, batches with windows and open traffic beside a workload end as they do elsewhere, and nothing is left inside.
+/// Answered requests, batches with windows and open traffic in the background of a workload end as on other engines, and no packet is left
+/// inside.
 #[test]
 fn answers_windows_and_traffic_beside_a_workload_come_to_their_end() {
     for (more, packets) in [
@@ -394,7 +396,7 @@ fn failing(faults: &str, router: &str) -> String {
     )
 }
 
-/// The link on a message's path dies while it crosses: what is on the link, and what comes to it until the leaf knows, is lost and sent again
+/// The link on a message's path dies while it crosses: packets on the link, and those sent until the leaf notices, are lost and resent
 /// after the time-out, by the other spine. Packet i begins to leave the leaf in cycle b = i F + F + L + D.
 #[test]
 fn a_message_whose_link_dies_takes_its_computed_time() {
@@ -474,7 +476,8 @@ fn a_link_that_comes_up_again_is_used_again() {
     assert_eq!(hit, 1, "the message takes one of the two spines");
 }
 
-/// Whatever dies and however packets go on, each is sent, arrived or lost (`paranoid` counts at every interval), and all arrive in the end.
+/// For any failure and any switching, each packet is sent, arrived or lost (`paranoid` counts at every interval), and all arrive in the
+/// end.
 #[test]
 fn packets_are_conserved_whatever_dies() {
     for router in [
@@ -578,7 +581,7 @@ fn what_is_down_at_first_is_used_once_it_is_up() {
     assert_eq!(mended.2, Some(0));
 }
 
-/// Open traffic loses what the failure takes along, and goes on by what is left at the same rate.
+/// Open traffic loses the packets of the failure, and continues on the remaining network at the same rate.
 #[test]
 fn open_traffic_goes_on_by_what_is_left() {
     let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
@@ -587,7 +590,7 @@ fn open_traffic_goes_on_by_what_is_left() {
     let study = study(text, &Program(String::new()));
     let outcome = CyclesEngine.run(&study.scenario, &mut *controller(&study)).unwrap();
     let lost = outcome.queues.unwrap().lost.unwrap() as f64;
-    // A quarter of what goes up, 12/15 of 16 x 0.5/4 packets a cycle, for 200 cycles and what was on the way.
+    // A quarter of the upward packets, 12/15 of 16 x 0.5/4 packets a cycle, for 200 cycles, and those on the way.
     let expected = 0.25 * 0.8 * 16.0 * 0.125 * 200.0;
     assert!(lost > 0.8 * expected && lost < 1.4 * expected, "{lost}, not about {expected}");
     let accepted = outcome.accepted_flits.iter().sum::<u64>() as f64 / outcome.measured_cycles as f64 / 16.0;
@@ -626,8 +629,8 @@ fn failures_that_cannot_be_are_refused() {
     }
 }
 
-/// A full mesh of four with two links down is a ring, whose paths of two hops can wait for each other where queues pause their channels. In a
-/// sweep each network that is left is looked at, not only the first.
+/// A full mesh of four with two failed links is a ring, with paths of two hops that can deadlock where queues pause their channels. In a
+/// sweep each remaining network is checked, not only the first.
 #[test]
 fn what_is_left_after_a_failure_must_not_deadlock() {
     let text = "[network]\ntopology = \"full-mesh\"\nrouters = 4\n[routing]\nalgorithm = \"minimal\"\n\

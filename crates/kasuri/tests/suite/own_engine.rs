@@ -14,7 +14,7 @@ use kasuri_network::topology::NoFiles;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Deserialize;
 
-/// Answers with the mean number of routers on shortest paths from the first terminal, times what a router costs.
+/// Answers with the mean number of routers on shortest paths from the first terminal, times the cycles of a router.
 #[derive(Debug)]
 struct Distances;
 
@@ -132,7 +132,7 @@ fn an_experiment_runs_on_it() {
     });
 }
 
-/// What it refuses stands in one list, each with its place in the file, together with what is wrong with the file.
+/// Its refusals are in one list, each with its place in the file, together with the errors of the file.
 #[test]
 fn what_it_refuses_is_listed_with_its_places() {
     with_own(|known| {

@@ -1,4 +1,4 @@
-//! Routers that predict: what formulas say of hit rates and latencies against what is simulated.
+//! Predicting routers: formulas for hit rates and latencies against simulation.
 
 use kasuri::plan::{self, RunOptions};
 use kasuri::results::RunRow;
@@ -26,8 +26,8 @@ fn both_agree(network: &str, routing: &str, router: &str, pattern: &str, flits: 
     agree("\"analysis\", \"flit\"", network, routing, router, pattern, flits, 1);
 }
 
-/// The same where channels take a flit in so many cycles. All flits of a message pass at one rate, flit by flit the last one begins the last
-/// period only: by so much flows are later.
+/// The same where a flit takes several cycles on a channel. All flits of a message pass at one rate, while flit by flit the last one only
+/// begins the last period: flows are later by this difference.
 fn agree(engines: &str, network: &str, routing: &str, router: &str, pattern: &str, flits: u32, period: u32) {
     let rows = rows(&format!(
         "[network]\n{network}\n[routing]\n{routing}\n[router]\n{router}\n\
@@ -67,7 +67,7 @@ fn formulas_agree_with_flows_and_flits_on_trees() {
     all_agree(tree, &nca("random"), &router("static-straight", "on_miss = \"forward\""), "pattern = \"bit-reverse\"", 5);
 }
 
-/// Allocators, priorities, speed-ups and shared buffers change nothing for packets that are alone, but for the steps that fit into a cycle.
+/// Allocators, priorities, speed-ups and shared buffers change nothing for lone packets, except for the steps that fit into a cycle.
 #[test]
 fn formulas_agree_with_flits_in_routers_beyond_the_plain_one() {
     let tree = "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 3";
@@ -139,7 +139,7 @@ fn formulas_agree_with_flits_on_the_time_of_hint_bits() {
     both_agree(mesh, "algorithm = \"dimension-order\"", &router, "pattern = \"uniform\"", 5);
 }
 
-/// What no formula tells is refused with the predictor's name.
+/// Predictors without a formula are refused by name.
 #[test]
 fn formulas_refuse_predictors_that_learn() {
     let text = "engine = \"analysis\"\n[network]\ntopology = \"mesh\"\ndimensions = [4, 4]\n[routing]\nalgorithm = \"dimension-order\"\n\

@@ -24,11 +24,11 @@ impl Files for Texts {
     }
 }
 
-/// What each rank does, step by step, each step when those before it that it names have ended.
+/// The steps of each rank; each step begins when the earlier steps that it names have ended.
 type Steps = Vec<Vec<(Does, Vec<u64>)>>;
 
-/// Four ranks: they compute for 2 us, exchange blocks with the rank whose number differs in bit 0, then, twice as long, in bit 1 (an
-/// all-gather by recursive doubling, spelled as messages), and pass a token that grows from rank to rank, each of which computes before.
+/// Four ranks: they compute for 2 us, exchange blocks with the rank that differs in bit 0 of its number, then, twice as long, in bit 1 (an
+/// all-gather by recursive doubling, spelled as messages), and pass a growing token from rank to rank, each of which computes before.
 fn steps() -> Steps {
     (0..4_u64)
         .map(|rank| {
@@ -91,7 +91,7 @@ fn run(engine: &dyn Engine, workload: &str, files: &Texts) -> Outcome {
     outcome
 }
 
-/// Nobody sends before its last message has arrived, which is where the two languages differ: so they mean the same.
+/// No rank sends before its last message has arrived, which is where the two languages differ: so they mean the same.
 #[test]
 fn a_program_takes_the_same_time_in_both_languages() {
     let files = files(&steps());
@@ -106,13 +106,13 @@ fn a_program_takes_the_same_time_in_both_languages() {
         assert_eq!(trace.channel_flits, program.channel_flits, "{}", engine.name());
         let time = program.completion_time.unwrap();
         let least = (computed + sent) as f64;
-        // Five messages follow each other, each of which takes some cycles to set out and arrive.
+        // Five messages follow each other, each with some cycles to set out and arrive.
         assert!(time > least && time < least + 5.0 * 40.0, "{}: {time} for {least}", engine.name());
     }
 }
 
-/// Where a rank sends twice at once the languages differ: a send of a trace keeps its place until its message has arrived, one of GOAL until it
-/// has left.
+/// If a rank sends twice at once the languages differ: a send of a trace keeps its place until its message has arrived, one of GOAL until
+/// it has left.
 #[test]
 fn a_send_of_a_trace_keeps_its_place_until_it_has_arrived() {
     let twice = |rank: u64| -> Vec<(Does, Vec<u64>)> {
@@ -128,7 +128,7 @@ fn a_send_of_a_trace_keeps_its_place_until_it_has_arrived() {
     }
 }
 
-/// What a table of layers and its system say that is not modelled is told with the run.
+/// Unmodelled settings of a table of layers and its system are reported with the run.
 #[test]
 fn what_a_trace_says_in_vain_is_told() {
     let table = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp_comm 4096\n1\na -1 100 ALLREDUCE 640 1 NONE 0 1 NONE 0 1\n";

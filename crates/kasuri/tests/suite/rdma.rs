@@ -1,4 +1,4 @@
-//! The endpoint `rdma` under both engines: what it costs, by formulas; what bounds it; what it refuses.
+//! The endpoint `rdma` under both engines: its costs, by formulas; its bounds; its refusals.
 
 use kasuri::measure::controller;
 use kasuri_config::{Document, Study};
@@ -63,7 +63,7 @@ fn time_of(engine: &dyn Engine, goal: &str, changes: &[&str]) -> f64 {
     run(engine, &study(MACHINE, goal, &changes).expect("a study")).completion_time.expect("an end") * CYCLE_NS
 }
 
-/// Rank 0 sends so many messages of so many bytes at once, to ranks 1 to 3 in turn.
+/// Rank 0 sends `count` messages of `bytes` bytes at once, to ranks 1 to 3 in turn.
 fn sends(count: u32, bytes: u32) -> String {
     let mut ranks = vec![String::new(); 4];
     for message in 0..count {
@@ -77,7 +77,7 @@ fn sends(count: u32, bytes: u32) -> String {
 
 const RDMA: &str = "endpoint.model=rdma";
 
-/// The engines tell time in whole cycles or exactly: when a message enters, and when the last thing is seen, are rounded up by the one.
+/// One engine counts whole cycles, the other is exact: the former rounds up the entry of a message and its last event.
 fn assert_close(engine: &dyn Engine, found: f64, expected: f64, what: &str) {
     let tolerance = if engine.name() == "flit" { 2.0 * CYCLE_NS } else { 1e-6 };
     let late = found - expected;
@@ -92,7 +92,7 @@ const READ: f64 = 547.0;
 const WRITE: f64 = 380.0;
 const POLL: f64 = 60.0;
 
-/// A message alone: posting, doorbell, descriptor, read, the network's own time, descriptor, write, poll.
+/// A lone message: posting, doorbell, descriptor, read, the network's own time, descriptor, write, poll.
 #[test]
 fn a_lone_message_takes_the_sum_of_its_stages() {
     for engine in ENGINES {
@@ -197,7 +197,7 @@ fn collective(engine: &dyn Engine, machine: &str, keys: &str, changes: &[&str]) 
     run(engine, &study(&format!("{machine}{keys}\n"), "", changes).expect("a study"))
 }
 
-/// Flows and flits agree on what an interface does to an all-to-all: within 3 % for small and large messages.
+/// Flows and flits agree on the effect of an interface on an all-to-all: within 3 % for small and large messages.
 #[test]
 fn flows_and_flits_agree_on_an_all_to_all() {
     let machine = MACHINE.replace("topology = \"full-mesh\"\nrouters = 4", "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2");
@@ -213,7 +213,7 @@ fn flows_and_flits_agree_on_an_all_to_all() {
     }
 }
 
-/// Where nobody shares a channel, no collective is faster through interfaces; the same flits arrive, and twice the same comes out.
+/// Without shared channels, no collective is faster through interfaces; the same flits arrive, and runs are reproducible.
 #[test]
 fn no_collective_is_faster_through_interfaces() {
     for engine in ENGINES {
@@ -250,7 +250,7 @@ fn every_network_and_router_takes_it() {
     }
 }
 
-/// Users on the machine, each with its nodes and what it sends.
+/// Users on the machine, each with its nodes and its workload.
 fn of_users(engine: &dyn Engine, users: &[(&str, &str, &str)], changes: &[&str]) -> Outcome {
     let machine = MACHINE.replace("[workload]\npacket_flits = 16\n", "");
     let user = |&(name, nodes, sends): &(&str, &str, &str)| {
@@ -278,8 +278,8 @@ fn one_user_with_host_adapters_is_none_bit_for_bit() {
     }
 }
 
-/// Users whose nodes and channels are apart take nothing from each other, whatever their packets' length; a window beside an adapter goes its
-/// own way.
+/// Users with disjoint nodes and channels do not affect each other, for any packet length; a window elsewhere does not interact with an
+/// adapter.
 #[test]
 fn adapters_of_users_apart_do_not_meet() {
     let long = EXCHANGE.replace("packet_flits = 16", "packet_flits = 30");
@@ -367,7 +367,7 @@ fn what_is_impossible_is_refused_with_what_would_be_right() {
     assert!(background.scenario.has_background() && background.scenario.workload.is_some_and(|closed| closed.interfaces.is_some()));
 }
 
-/// Adapters stand before workloads, and users may have none.
+/// Adapters serve workloads, and users may have none.
 #[test]
 fn adapters_without_any_workload_are_refused() {
     let machine = MACHINE.replace("[workload]\npacket_flits = 16\n", "");

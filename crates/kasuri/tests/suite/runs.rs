@@ -47,7 +47,7 @@ fn a_low_load_converges_to_the_zero_load_latency() {
     assert!((number(row, "hops_mean") - routers).abs() < 0.2);
 }
 
-/// What a confidence interval is for: the means of other seeds differ from each other by no more than it says.
+/// The purpose of a confidence interval: the means of other seeds differ from each other by no more than it says.
 #[test]
 fn confidence_intervals_tell_how_far_seeds_differ() {
     let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.3]\n\"measure.seed\" = [1, 2, 3, 4, 5, 6]"), 2);
@@ -113,12 +113,12 @@ fn the_rules_of_booksim_end_a_run_as_booksim_does() {
     let unstable = run(&rules("sample_period = 1000").replace("load = 0.1", "load = 0.9"), 1);
     assert_eq!((unstable.rows[0].status(), unstable.rows[0].text("booksim_status")), ("saturated", "unstable"));
     let throughput = run(&rules("sim_type = \"throughput\"").replace("load = 0.1", "load = 0.9"), 1);
-    // BookSim is content with a rate that no longer changes; that it is not what is offered is our word.
+    // BookSim accepts a rate that no longer changes; the verdict that it is below the offered one is Kasuri's.
     assert_eq!((throughput.rows[0].status(), throughput.rows[0].text("booksim_status")), ("saturated", "ok"));
     assert!((0.3..0.5).contains(&number(&throughput.rows[0], "accepted_throughput_mean")));
 }
 
-/// The table of three loads and two seeds, what it cost apart, is the same for one and for several threads.
+/// The table of three loads and two seeds, apart from its costs, is the same for one and for several threads.
 #[test]
 fn threads_change_nothing() {
     let text =
@@ -136,8 +136,8 @@ fn threads_change_nothing() {
     assert_eq!(one.0.len(), 6);
 }
 
-/// Six routers in a row, tornado with a shift of 2: terminals 0 to 3 send two routers up, two flows on the channels 1-2, 2-3 and
-/// 3-4, of which each crosses one; terminals 4 and 5 send four routers down, both on three channels. So every rate is 1/2.
+/// Six routers in a row, tornado with a shift of 2: terminals 0 to 3 send two routers up, two flows on the channels 1-2, 2-3 and 3-4; each
+/// flow crosses one of them; terminals 4 and 5 send four routers down, both on three channels. So every rate is 1/2.
 #[test]
 fn a_run_until_the_first_terminal_gives_the_rates_of_its_first_interval() {
     let summary = run(
@@ -209,8 +209,8 @@ fn terminals_with_nothing_to_send_are_no_part_of_the_throughput_rate() {
     assert_eq!(number(&summary.rows[0], "atr"), (0.5 + 0.5) / 2.0);
 }
 
-/// Tornado on an 8 x 8 mesh: with one virtual channel for each destination no packet waits behind one to elsewhere, so the network
-/// carries more (0.15 and 0.29 of the terminals' bandwidth; 1/3 would be fair).
+/// Tornado on an 8 x 8 mesh: with one virtual channel for each destination no packet waits behind one to another destination, so the
+/// network carries more (0.15 and 0.29 of the terminals' bandwidth; 1/3 would be fair).
 #[test]
 fn a_virtual_channel_per_destination_takes_away_head_of_line_blocking() {
     let text = |router: &str| {

@@ -1,5 +1,5 @@
-//! `kasuri schedule` of collectives other than the all-to-all: what it counts, and that the algorithms of MSCCL that it writes do what they
-//! claim, by an interpreter of the format that shares nothing with Kasuri's reader and checker.
+//! `kasuri schedule` of collectives other than the all-to-all: its counts, and that its algorithms for MSCCL do what they claim, by an
+//! interpreter of the format that is independent of Kasuri's reader and checker.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -20,7 +20,7 @@ const TREE: &str =
     "[network]\ntopology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2\n[routing]\nalgorithm = \"nca\"\nup_port = \"d-mod-k\"\n";
 const MESH: &str = "[network]\ntopology = \"mesh\"\ndimensions = [3, 2]\n[routing]\nalgorithm = \"dimension-order\"\n";
 
-/// The elements of a text in XML whose attributes hold no `>`: name and attributes.
+/// The elements of a text in XML without `>` in attributes: name and attributes.
 fn elements(text: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut found = Vec::new();
     for piece in text.split('<').skip(1).filter(|piece| !piece.starts_with('/')) {
@@ -51,7 +51,7 @@ struct Block {
     steps: Vec<Step>,
 }
 
-/// What a rank's input chunk holds, any number that tells it from others.
+/// The content of a rank's input chunk: a distinct number.
 fn value(rank: usize, chunk: usize) -> u64 {
     (rank as u64 + 1) * 1_000_003 + (chunk as u64 + 1) * 7_919
 }
@@ -197,7 +197,8 @@ fn algorithms_of_msccl_do_what_they_claim() {
     assert!(std::panic::catch_unwind(|| check_result(&damaged, 1)).is_err());
 }
 
-/// On a torus a walk from neighbour to neighbour makes a ring without contention, whose closed form is met: 2 (N - 1) parts, N - 1 blocks.
+/// On a torus a walk from neighbour to neighbour makes a ring without contention, which meets its closed form: 2 (N - 1) parts, N - 1
+/// blocks.
 #[test]
 fn a_ring_on_a_torus_has_no_contention() {
     let folder = tempfile::tempdir().unwrap();
@@ -254,7 +255,8 @@ fn what_cannot_be_arranged_is_refused() {
     assert!(problem(&["--terminals", "0,9"]).contains("terminal 9"));
 }
 
-/// Layout 3 of the file that the MPI library reads: the collective, its parts, and a table of so many words that fills the rest.
+/// Layout 3 of the file that the MPI library reads: the collective, its parts, and a table of the given number of words that fills the
+/// rest.
 #[test]
 fn a_collective_is_written_for_mpi() {
     let folder = tempfile::tempdir().unwrap();

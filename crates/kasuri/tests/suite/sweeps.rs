@@ -1,4 +1,4 @@
-//! What rows show of their runs: every value that a run was given, nothing else, and enough to tell any two runs apart.
+//! The input columns of rows: every value that a run was given, nothing else, and enough to distinguish any two runs.
 
 use kasuri::plan::Plan;
 use kasuri_config::{CASE, Document};
@@ -33,7 +33,7 @@ const KEYS: [(&str, [i64; 3]); 6] = [
     ("measure.warmup", [60, 70, 80]),
 ];
 
-/// How a key is swept: not at all, by an entry of its own, in tables of its section, or in cases.
+/// The form in which a key is swept: not at all, as a separate entry, in tables of its section, or in cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     None,
@@ -66,7 +66,7 @@ fn axes() -> impl Strategy<Value = Axes> {
             let name = match forms[number] {
                 Form::None => continue,
                 Form::Own => {
-                    // A key of its own has a value everywhere.
+                    // A key outside cases has a value everywhere.
                     axes.insert((*key).to_owned(), values[..length].iter().map(|&value| Choice::from([(*key, value)])).collect());
                     continue;
                 }
@@ -85,7 +85,7 @@ fn axes() -> impl Strategy<Value = Axes> {
 }
 
 impl Axes {
-    /// The text of `[sweep]`. `nested`: are the keys of cases written as tables?
+    /// The text of `[sweep]`. `nested`: write the keys of cases as tables.
     fn text(&self, nested: bool) -> String {
         let choice = |name: &str, choice: &Choice| -> String {
             let pairs = choice.iter().map(|(key, value)| match key.strip_prefix(&format!("{name}.")) {
@@ -104,7 +104,7 @@ impl Axes {
         self.0.iter().map(entry).collect()
     }
 
-    /// What each run is given, by key, beyond and over what the file says; `None` if two values of an axis make the same run.
+    /// The values of each run, by key, in addition to and instead of the file's; `None` if two values of an axis make the same run.
     fn runs(&self) -> Option<Vec<BTreeMap<&'static str, i64>>> {
         let file: BTreeMap<&str, i64> = [("network.channel_latency", 2), ("router.virtual_channels", 8)].into();
         let over_file = |choice: &Choice| file.iter().map(|(&key, &value)| (key, value)).chain(choice.clone()).collect::<BTreeMap<_, _>>();
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// A mesh and a torus with the routing that belongs to each: what is set for one of the cases is a column of all rows.
+/// A mesh and a torus, each with its routing: a setting of one of the cases is a column of all rows.
 #[test]
 fn networks_with_their_routings_are_told_apart_by_every_column() {
     let text = r#"
@@ -198,7 +198,7 @@ routing = { algorithm = "dimension-order", tie = "random" }
     assert_eq!(column("routing.tie"), [Value::Null, json!("random"), Value::Null, json!("random")]);
 }
 
-/// The load of a search is none that was given, and what all classes have for themselves nobody takes from `[traffic]`.
+/// The load of a search is not a given one, and values that all classes override are not those of `[traffic]`.
 #[test]
 fn a_value_that_no_run_uses_is_not_shown() {
     let only = |text: &str| {

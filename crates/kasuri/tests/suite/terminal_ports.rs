@@ -1,4 +1,4 @@
-//! Terminals with several ports: planes, switches that serve a terminal together, and what is left of them.
+//! Terminals with several ports: planes, switches that serve a terminal together, and the state after their failure.
 
 use crate::common::UntilDone;
 use kasuri::engines::CyclesEngine;
@@ -46,8 +46,8 @@ fn shifts(flits: u32) -> String {
     format!("[workload]\ncollective = \"alltoall\"\nschedule = \"pairwise\"\nmessage_flits = {flits}\npacket_flits = 10\n")
 }
 
-/// Two terminals at one switch in each plane: a message of P times as many packets takes as long over P ports as over one, and by destination as
-/// long as over one port alone.
+/// Two terminals at one switch in each plane: a message of P times the packets takes the same time over P ports as the short one over one
+/// port, and by destination the time of a single port.
 #[test]
 fn ports_carry_a_message_together() {
     let pair = |planes: u32, choice: &str, flits: u32| {
@@ -65,7 +65,7 @@ fn ports_carry_a_message_together() {
         assert_eq!(pair(planes, "by-message", 600), one);
         assert_eq!(pair(planes, "by-destination", 600), one);
     }
-    // 61 packets, the last of 4 flits: 31 in one plane, 30 in the other, of which the first has the last one.
+    // 61 packets, the last of 4 flits: 31 in one plane, with the last one, and 30 in the other.
     let short = pair(2, "by-packet", 604);
     assert_eq!(short, pair(1, "", 304));
 }
@@ -101,7 +101,7 @@ fn no_choice_ends_before_its_bound() {
     }
 }
 
-/// A plane that is down leaves all its work to the other: what two planes did takes as long as in one plane alone.
+/// A failed plane leaves all its work to the other: the work of two planes takes the time of a single plane.
 #[test]
 fn a_plane_that_is_down_leaves_one_plane() {
     let one = completions(&leaf_spine(1, &shifts(400)));
@@ -115,8 +115,8 @@ fn a_plane_that_is_down_leaves_one_plane() {
     }
 }
 
-/// Of a pod with two switches for each rail one is down: its interfaces go on with a port each, at most half as fast (sprayed packets collide more
-/// often where more of them go by one plane), and nobody is cut off.
+/// One of a pod's two switches for a rail fails: its interfaces continue with one port each, at most at half the rate (sprayed packets
+/// collide more often with more of them on one plane), and none is cut off.
 #[test]
 fn a_switch_that_is_down_halves_its_interfaces() {
     let pod = "[network]\ntopology = \"hpn-pod\"\nsegments = 2\nhosts = 2\nrails = 1\naggregation = 2\n[routing]\nalgorithm = \"ecmp\"\n\
@@ -164,7 +164,7 @@ fn open_traffic_of_two_planes_is_that_of_one() {
     }
 }
 
-/// A permutation of which each pair takes one plane: ports that nobody's hash takes send nothing, the others twice as much.
+/// A permutation with one plane for each pair: ports without a hashed pair send nothing, the others twice the load.
 #[test]
 fn by_destination_a_permutation_takes_one_port_of_each_terminal() {
     let text = leaf_spine(

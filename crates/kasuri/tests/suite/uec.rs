@@ -70,8 +70,8 @@ fn the_formula_and_the_packets_of_a_lone_flow_agree() {
     }
 }
 
-/// A full packet and a short one of 978 bytes (914 of payload), and one of 74: on another spine the short one overtakes. The full packet alone takes
-/// 4 x 4,150 x 80 ps and 4 us, its acknowledgement 4 x 64 x 80 ps and 4 us.
+/// A full packet and a short one of 978 bytes (914 of payload), and one of 74: on another spine the short one overtakes. The full packet
+/// alone takes 4 x 4,150 x 80 ps and 4 us, its acknowledgement 4 x 64 x 80 ps and 4 us.
 #[test]
 fn a_short_last_packet_may_overtake_and_keeps_the_bound() {
     let folder = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ fn run(engine: &dyn Engine, study: &Study) -> (Vec<u64>, f64) {
 const RANKS: u32 = 8;
 const FLITS: u64 = 10;
 
-/// The two texts mean the same, so that an engine must not tell them apart.
+/// The two texts mean the same, so that an engine must treat them alike.
 #[test]
 fn a_collective_and_its_program_take_the_same_time() {
     for entry in COLLECTIVES {
@@ -87,8 +87,9 @@ fn no_engine_ends_before_the_bound() {
     }
 }
 
-/// Eight GPUs of one node send 10 Mbyte to each of the others: 70 Mbyte at the 450 Gbyte/s of the node's switch take 155.6 us, however the cables to
-/// the leaves are laid, by `ecmp` and by `minimal`. By hops alone half of the pairs would go by a leaf at a ninth of the rate.
+/// Eight GPUs of one node send 10 Mbyte to each of the others: 70 Mbyte at the 450 Gbyte/s of the node's switch take 155.6 us for any
+/// layout of the cables to the leaves, by `ecmp` and by `minimal`. By hops alone half of the pairs would go by a leaf at a ninth of the
+/// rate.
 #[test]
 fn traffic_within_a_node_keeps_to_its_switch() {
     let completion_us = |wiring: &str, routing: &str| {

@@ -1,15 +1,15 @@
-//! Execution traces of Chakra for tests, written by the rules of protobuf alone.
+//! Execution traces of Chakra for tests, written without a library by the rules of protobuf.
 
-/// What a node does.
+/// The action of a node.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
-    /// Computes for so many microseconds.
+    /// Computes for this many microseconds.
     Compute(u64),
-    /// Sends so many bytes to an NPU, under a tag.
+    /// Sends bytes to an NPU, under a tag.
     Send { to: u64, bytes: u64, tag: u64 },
-    /// Receives so many bytes from an NPU, under a tag.
+    /// Receives bytes from an NPU, under a tag.
     Receive { from: u64, bytes: u64, tag: u64 },
-    /// Gathers so many bytes of each NPU at all of them.
+    /// Gathers this many bytes of each NPU at all of them.
     AllGather(u64),
 }
 

@@ -4,9 +4,9 @@ use kasuri_model::engine::{Outcome, Status};
 use kasuri_network::rng::{Purpose, Streams};
 use kasuri_workload::collective::COLLECTIVES;
 
-/// Whatever the collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
-/// rank that sends has started, and a broadcast or a barrier, whose paths do not meet, is as late as its latest rank at most. A broadcast and a
-/// scatter do not begin before their root, and the root of a gather and of a reduction sends nothing.
+/// For any collective, and however far apart the ranks of a user start, all of its messages are sent and arrive: not before the last
+/// sending rank has started. A broadcast or a barrier has paths that do not meet, and is at most as late as its latest rank. A broadcast
+/// and a scatter do not begin before their root, and the root of a gather and of a reduction sends nothing.
 ///
 /// `run_of_users` runs two users of eight nodes each with these keys; its times are right to `rounding` cycles.
 pub(crate) fn assert_delivered_whole_wherever_ranks_start(rounding: f64, run_of_users: impl Fn(&str) -> Outcome) {

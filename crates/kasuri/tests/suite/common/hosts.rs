@@ -1,4 +1,4 @@
-//! Hosts whose terminals share a memory: what their tests have in common on all engines.
+//! Hosts with a memory shared by their terminals: the common part of the tests on all engines.
 
 use crate::common::UntilDone;
 use kasuri::input::KNOWN;
@@ -41,7 +41,7 @@ pub(crate) fn completion(engine: &dyn Engine, text: &str) -> f64 {
     engine.run(&Scenario { paranoid: true, ..study.scenario }, &mut UntilDone).unwrap().completion_time.expect("an end")
 }
 
-/// The section of hosts of so many terminals.
+/// The section of hosts of `terminals` terminals.
 pub(crate) fn hosts(terminals: u32, memory: f64, copies: u32) -> String {
     format!("[hosts]\nterminals_per_host = {terminals}\nmemory_gbyte_per_second = {memory:?}\ncopies = {copies}\n")
 }

@@ -1,4 +1,4 @@
-//! What the tests of whole runs share.
+//! The common part of tests of whole runs.
 
 use kasuri_model::engine::{Command, Controller, Interval, Status};
 

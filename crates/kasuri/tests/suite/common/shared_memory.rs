@@ -1,4 +1,4 @@
-//! What the tests of users on a distributed shared memory have in common.
+//! The common part of tests of users on a distributed shared memory.
 
 #[path = "../../../../kasuri-flit/tests/suite/common/mod.rs"]
 mod flit;
@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &dyn Engine, text: &str) -> Outcome {
     outcome
 }
 
-/// What a user had of the translation.
+/// The translation counts of a user.
 pub(crate) fn counts(outcome: &Outcome, user: usize) -> TranslationCounts {
     outcome.users[user].translation.unwrap()
 }

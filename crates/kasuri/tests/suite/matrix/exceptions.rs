@@ -1,9 +1,9 @@
-//! What the matrix of features excuses, each with its reason.
+//! Exceptions of the matrix of features, each with its reason.
 
 /// Keys, part of the message, and the reason.
 pub(crate) type Excuse = (&'static [&'static str], &'static str, &'static str);
 
-/// What no machine can be, whatever simulates it.
+/// Impossible machines, on any simulator.
 pub(crate) const MACHINE: &[Excuse] = &[
     (
         &["router.predictor"],
@@ -129,7 +129,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
     (&["network.rate"], "conflicts with", "a cycle has one length"),
 ];
 
-/// What is refused although a machine could be so, and no table of an engine says it: what would have to be built.
+/// Refusals of possible machines that no table of an engine lists: features to build.
 pub(crate) const MISSING: &[Excuse] = &[
     (
         &["user", "endpoint"],

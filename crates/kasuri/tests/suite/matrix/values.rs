@@ -1,15 +1,15 @@
-//! The one table of what is combined: every value of every family of keys, each right by itself on [`BASE`].
+//! The table of combined values: every value of every family of keys, each valid on [`BASE`].
 
 /// A value of a family of keys.
 pub(crate) struct Value {
     /// Of one family only one value can be chosen.
     pub(crate) family: &'static str,
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: &'static str,
-    /// Assignments to keys of the experiment, in turn. `-key` takes a key of the base out; what begins with `?` comes before all others, so
-    /// that the other value of a pair may replace it.
+    /// Assignments to keys of the experiment, in turn. `-key` removes a key of the base; those with a leading `?` come before all others,
+    /// so that the other value of a pair may replace them.
     pub(crate) set: &'static [&'static str],
-    /// The only engine whose section it belongs to; all if empty.
+    /// The engine with this section; all engines if empty.
     pub(crate) engine: &'static str,
 }
 
