@@ -332,7 +332,7 @@ static int check_rounds_head(const unsigned char *bytes, char *reason, size_t si
 static int check_bytes(const unsigned char *bytes, size_t length, char *reason, size_t size)
 {
     if (length < HEAD + CHECKSUM || memcmp(bytes, MAGIC, sizeof MAGIC) != 0) {
-        snprintf(reason, size, "is no schedule for MPI, or is cut off");
+        snprintf(reason, size, "is not a schedule for MPI, or truncated");
         return -1;
     }
     const uint32_t version = number(bytes + 8);
@@ -351,13 +351,13 @@ static int check_bytes(const unsigned char *bytes, size_t length, char *reason, 
         return -1;
     }
     if (version == ROUNDS_VERSION && length < ROUNDS_HEAD + CHECKSUM) {
-        snprintf(reason, size, "is no schedule for MPI, or is cut off");
+        snprintf(reason, size, "is not a schedule for MPI, or truncated");
         return -1;
     }
     const uint64_t expected = version == VERSION ? HEAD + placement + 2 * ranks * phases + CHECKSUM
                                                  : ROUNDS_HEAD + placement + 2 * (uint64_t)number(bytes + 36) + CHECKSUM;
     if (length != expected) {
-        snprintf(reason, size, "has %zu bytes in place of %llu: is it cut off?", length, (unsigned long long)expected);
+        snprintf(reason, size, "has %zu bytes instead of %llu; it may be truncated", length, (unsigned long long)expected);
         return -1;
     }
     if (number(bytes + length - CHECKSUM) != kasuri_crc32(bytes, length - CHECKSUM)) {

@@ -146,7 +146,7 @@ def test_the_bar_of_a_notebook_counts_the_runs_and_goes(monkeypatch):
     ipython.display.HTML, ipython.display.display = str, display
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
-    monkeypatch.setattr(_progress, "PATIENCE", 0)
+    monkeypatch.setattr(_progress, "MIN_SHOWN_SECONDS", 0)
     kasuri.sweep(MESH, {"measure.seed": [1, 2, 3]})
     assert '<progress value="3" max="3"' in shown[-2]
     assert "3 of 3 runs" in shown[-2]

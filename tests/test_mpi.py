@@ -274,10 +274,10 @@ def changed(data: bytes, how: str) -> bytes:
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("truncated", "is it cut off?"),
+        ("truncated", "it may be truncated"),
         ("checksum", "has a wrong checksum"),
         ("version", "has layout 9; this library reads layouts 2 (all-to-alls) and 3"),
-        ("empty", "is no schedule for MPI, or is cut off"),
+        ("empty", "is not a schedule for MPI, or truncated"),
         ("missing", "cannot be opened: No such file or directory"),
         ("ranks", "is for 8 ranks; the program has 4"),
         ("hosts", "the schedule is for 2 ranks or hosts; the program has 4 ranks on 1 host"),
@@ -349,7 +349,7 @@ def test_no_damage_to_the_file_of_another_collective_misleads_its_reader(collect
 
 def test_python_refuses_the_file_of_another_collective_and_finds_the_all_to_all_among_several(tmp_path, schedule, monkeypatch):
     other = write_for(tmp_path, "allreduce", ["a", "b"])
-    with pytest.raises(kasuri.ConfigError, match="is no schedule of all-to-alls; the preloaded library runs those of other collectives"):
+    with pytest.raises(kasuri.ConfigError, match="is not a schedule of all-to-alls; the preloaded library runs those of other collectives"):
         kasuri.mpi.read(other)
     assert kasuri.mpi._all_to_all_of(f"{other}:{schedule(8)}") == str(schedule(8))
 
@@ -751,7 +751,7 @@ def test_wrong_files_are_refused_in_python(how, schedule, tmp_path):
     assert (good.ranks, good.hosts) == (8, ("node1",) * 8)
     assert sorted(np.unique(good.destinations)) == [
         *range(8),
-        *([kasuri.mpi.NOBODY] if (good.destinations == kasuri.mpi.NOBODY).any() else []),
+        *([kasuri.mpi.NO_RANK] if (good.destinations == kasuri.mpi.NO_RANK).any() else []),
     ]
     file = tmp_path / "wrong.kasuri"
     file.write_bytes(changed(schedule(8).read_bytes(), how))

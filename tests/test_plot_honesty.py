@@ -70,7 +70,7 @@ def test_every_run_but_repeated_seeds_keeps_a_place_of_its_own(data):
         for number, point in enumerate(kept)
         for seed in range(seeds)
     ]
-    own = spots.own_keys(rows, "traffic.load", series)
+    own = spots.curve_keys(rows, "traffic.load", series)
     curves = spots.curves_of(rows, "traffic.load", LATENCY, [*series, *own])
     heights = sorted(spot.y for curve in curves for spot in curve.spots)
     assert heights == pytest.approx([100.0 * number + (seeds - 1) / 2 for number in range(len(kept))])

@@ -1,4 +1,4 @@
-"""What the columns of the table of runs hold: their types and units, in one place for every conversion."""
+"""The columns of the table of runs: their types and units, in one place for every conversion."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def is_input(column: str) -> bool:
-    """Tell whether a column is a key of the experiment file (those of sections are dotted) and not an answer."""
+    """Return whether a column is a key of the experiment file (those of sections are dotted) and not an answer."""
     return "." in column or column in TOP_LEVEL_INPUTS
 
 

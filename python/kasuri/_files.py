@@ -9,20 +9,20 @@ from kasuri.errors import FileError
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` write a file next to a path, whose folder is made, and rename it into place.
+    """Write a file through ``write`` under a temporary name, make its folder, and rename it into place.
 
     Raises
     ------
     FileError
         The file cannot be written.
     """
-    beside = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A killed process may have left a file, or somebody else a link.
-        beside.unlink(missing_ok=True)
-        write(beside)
-        beside.replace(path)
+        # A killed process may have left a file, or an attacker a link.
+        temporary.unlink(missing_ok=True)
+        write(temporary)
+        temporary.replace(path)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error}") from error
     return path

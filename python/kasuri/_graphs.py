@@ -62,7 +62,7 @@ def _counts(ways: list[int]) -> str:
 
 
 def _words(graph: networkx.Graph, kind: str, nodes: list[Hashable]) -> dict[Hashable, str]:
-    """Give the words by which lines name nodes: by their attribute ``name``, else by themselves; numbers where they have no names."""
+    """Return the words that name nodes in lines: their attribute ``name``, else themselves; numbers where they have no names."""
     names = [str(graph.nodes[node].get("name", node)) for node in nodes]
     if all(name in (str(number), f"{kind} {number}", f"{kind[0]}{number}") for number, name in enumerate(names)):
         return {node: f"{kind} {number}" for number, node in enumerate(nodes)}
@@ -124,7 +124,7 @@ def _link_lines(graph: networkx.Graph, names: Mapping[Hashable, str]) -> list[st
 
 
 def _directed_lines(graph: networkx.DiGraph, names: Mapping[Hashable, str]) -> list[str]:
-    """Join opposite channels of one speed to links (they share their ports); the others, and those with ports told, stand alone."""
+    """Join opposite channels of one speed to links (they share their ports); the others, and those with given ports, stay single."""
     lines: list[str] = []
     waiting: dict[tuple[str, str], list[int]] = {}
     edges = list(graph.edges(data=True))

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from kasuri.results import Results
 
 #: Rows shown; of more the first and the last.
-MOST = 20
+MAX_ROWS = 20
 
 
 def table(results: Results, columns: Sequence[str]) -> str:
-    """Write the rows as HTML: these columns, with their units; what stands in them is escaped."""
-    gap = len(results) > MOST
+    """Write the rows as HTML: these columns, with their units and escaped values."""
+    gap = len(results) > MAX_ROWS
     heads = "".join(f"<th>{escape(name)}{_unit(name)}</th>" for name in columns)
-    first = results.rows[: MOST // 2] if gap else results.rows
+    first = results.rows[: MAX_ROWS // 2] if gap else results.rows
     lines = [_line(row, columns) for row in first]
     if gap:
-        lines.append(f'<tr><td colspan="{len(columns)}" style="text-align: center">… {len(results) - MOST} more …</td></tr>')
-        lines += [_line(row, columns) for row in results.rows[-(MOST // 2) :]]
+        lines.append(f'<tr><td colspan="{len(columns)}" style="text-align: center">… {len(results) - MAX_ROWS} more …</td></tr>')
+        lines += [_line(row, columns) for row in results.rows[-(MAX_ROWS // 2) :]]
     where = f" in <code>{escape(str(results.directory))}</code>" if results.directory else ""
     count = f"<p>{len(results)} run{'' if len(results) == 1 else 's'}{where}</p>"
     return f"<div>{count}<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"

@@ -11,7 +11,7 @@ from kasuri._kasuri import Job
 from kasuri._progress import Display
 
 #: Between two looks at signals and at the progress, seconds.
-LOOK = 0.05
+POLL_INTERVAL = 0.05
 #: How long an interrupted experiment may take to end while the user waits, seconds.
 GRACE = 0.3
 
@@ -31,7 +31,7 @@ def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bo
     display : Display
         Shows how far it is.
     kept : bool
-        Does the folder last? Said to whoever interrupts.
+        Whether the folder persists, for the message on an interrupt.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def finish(begin: Callable[[], Job], folder: Path, display: Display, *, kept: bo
         with display:
             _let_leave(folder)
             job = begin()
-            while not job.wait(LOOK):
+            while not job.wait(POLL_INTERVAL):
                 display.show(*job.progress())
                 _follow_the_program()
             display.show(*job.progress())
@@ -77,7 +77,7 @@ def _leave(job: Job, folder: Path) -> None:
 def _let_leave(folder: Path) -> None:
     """Wait until an interrupted experiment has left the folder."""
     job = _leaving.get(folder)
-    while job is not None and not job.wait(LOOK):
+    while job is not None and not job.wait(POLL_INTERVAL):
         pass
     _leaving.pop(folder, None)
 

@@ -22,7 +22,7 @@ __version__: str
 
 @final
 class Job:
-    """An experiment that is being computed on threads of its own."""
+    """An experiment under computation on separate threads."""
 
     def wait(self, seconds: float) -> bool: ...
     def stop(self) -> None: ...

@@ -24,7 +24,7 @@ def plain(value: Any, key: str = "") -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"dict {key}: is {value}; it must be a finite number")
     if isinstance(value, str) and not _is_text(value):
-        raise ConfigError(f"dict {key}: is {value!r}, which is no text that a file can hold")
+        raise ConfigError(f"dict {key}: invalid text {value!r}; it must be encodable as UTF-8")
     if isinstance(value, bool | str | int | float):
         return value
     if isinstance(value, np.generic | np.ndarray):
@@ -52,7 +52,7 @@ def as_json(value: Any) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether a string can be written as UTF-8; half of a surrogate pair cannot."""
+    """Return whether a string can be written as UTF-8; half of a surrogate pair cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

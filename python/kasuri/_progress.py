@@ -14,7 +14,7 @@ from kasuri.errors import ConfigError
 Wish = bool | Callable[[int, int], object] | None
 
 #: What is done sooner (seconds) needs no display.
-PATIENCE = 0.5
+MIN_SHOWN_SECONDS = 0.5
 
 
 class Display(Protocol):
@@ -23,7 +23,7 @@ class Display(Protocol):
     def __enter__(self) -> Display: ...
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
     def show(self, finished: int, planned: int) -> None:
-        """Show that so many runs of all are finished; 0 of 0 while the experiment is being checked."""
+        """Show the number of finished runs; 0 of 0 while the experiment is being checked."""
 
 
 def display(wish: Wish) -> Display:
@@ -39,7 +39,7 @@ def display(wish: Wish) -> Display:
     if wish is False:
         return Silent()
     if callable(wish):
-        return Told(wish)
+        return CallbackDisplay(wish)
     if _in_notebook():
         return Notebook()
     if wish or _is_terminal(sys.stderr):
@@ -60,7 +60,7 @@ class Silent:
         """Show nothing."""
 
 
-class Told(Silent):
+class CallbackDisplay(Silent):
     """Calls a function whenever a run more is finished."""
 
     def __init__(self, tell: Callable[[int, int], object]) -> None:
@@ -84,7 +84,7 @@ class Terminal(Silent):
 
     def show(self, finished: int, planned: int) -> None:
         """Move the bar; it appears after half a second, since short sweeps need none."""
-        if self._bar is None and (self._force or time.monotonic() - self._begin > PATIENCE):
+        if self._bar is None and (self._force or time.monotonic() - self._begin > MIN_SHOWN_SECONDS):
             self._bar = self._new_bar()
             self._bar.start()
             self._task = self._bar.add_task("", total=None)
@@ -115,7 +115,7 @@ class Notebook(Silent):
         """Move the bar, at most once a second unless a run has ended."""
         elapsed = time.monotonic() - self._begin
         state = (finished, planned, int(elapsed))
-        if not planned or elapsed < PATIENCE or state == self._shown:
+        if not planned or elapsed < MIN_SHOWN_SECONDS or state == self._shown:
             return
         self._shown = state
         left = f", {_clock(elapsed * (planned - finished) / finished)} left" if finished else ""
@@ -136,7 +136,7 @@ class Notebook(Silent):
 
 
 def _in_notebook() -> bool:
-    """Tell whether a kernel of Jupyter runs this; IPython is then imported already."""
+    """Return whether a kernel of Jupyter runs this; IPython is then imported already."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None

@@ -20,12 +20,12 @@ class KasuriError(Exception):
 class ConfigError(KasuriError, ValueError):
     """The experiment's description is wrong: an unknown key, a wrong type, a value that cannot be.
 
-    The message names the file, the line, the key, the value found and what would be right. Change the description.
+    The message names the file, the line, the key, the value found and the remedy. Change the description.
     """
 
 
 class ResultsError(KasuriError):
-    """A folder of results cannot be read or written, or does not hold what was asked for."""
+    """A folder of results cannot be read or written, or lacks the requested data."""
 
 
 class ColumnError(ResultsError, KeyError):
@@ -34,7 +34,7 @@ class ColumnError(ResultsError, KeyError):
     Parameters
     ----------
     name : object
-        The column that was asked for.
+        The requested column.
     there : sequence of str
         The columns of the table.
     """
@@ -85,15 +85,15 @@ class RunError(KasuriError):
 
 
 class DeadlockError(RunError):
-    """A run came to a standstill: packets wait for each other in a cycle, or programs of endpoints for what nobody will send.
+    """A deadlock: packets wait for each other in a cycle, or programs of endpoints for messages that were never sent.
 
-    For a cycle use a routing that is free of deadlock on this network, or more virtual channels; ``kasuri check`` tells beforehand.
+    For a cycle, use a routing that is free of deadlock here, or more virtual channels; ``kasuri check`` finds the cycle beforehand.
 
     Attributes
     ----------
     cycle : list of str
-        The virtual channels that wait for each other, each for the next, the last for the first; where none do, who refused a packet and
-        who waits for what.
+        The virtual channels that wait for each other, each for the next, the last for the first; without a cycle, the components that
+        refused a packet and the blocked programs.
     at_cycles : int or None
         The simulated cycle in which the standstill was recognised.
     """
@@ -123,7 +123,7 @@ def package(name: str, purpose: str, extra: str) -> ModuleType:
     name : str
         The module.
     purpose : str
-        What needs it, for the message.
+        The feature that needs it, for the message.
     extra : str
         The extra of Kasuri that installs it.
 

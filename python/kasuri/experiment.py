@@ -32,7 +32,7 @@ def run(
     progress: _progress.Wish = None,
     **overrides: Any,
 ) -> Results:
-    """Run an experiment; what is finished already is not computed again.
+    """Run an experiment; finished runs are not computed again.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def run(
     Raises
     ------
     ConfigError
-        The description is wrong; the message names the key and what would be right.
+        The description is wrong; the message names the key and the remedy.
     ResultsError
         The folder cannot be written, or another process writes into it.
     KeyboardInterrupt

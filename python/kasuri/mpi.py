@@ -34,7 +34,7 @@ VERSION = 2
 #: The layout of files for other collectives.
 _ROUNDS_VERSION = 3
 #: The number in a schedule's table where a rank sends nothing.
-NOBODY = 0xFFFF
+NO_RANK = 0xFFFF
 _HEAD = 28
 _CHECKSUM = 4
 _TAG = 1
@@ -51,9 +51,9 @@ class Schedule:
     hosts
         The host of each rank; empty if ranks are known by their numbers.
     destinations
-        By phase and rank, the rank to which it sends, or ``NOBODY``.
+        By phase and rank, the rank to which it sends, or ``NO_RANK``.
     checksum
-        The file's, by which ranks know that they have read the same.
+        The file's checksum, by which ranks compare their schedules.
     min_bytes
         Messages of fewer bytes are better left to the MPI library.
     """
@@ -71,23 +71,23 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     Raises
     ------
     ConfigError
-        The file cannot be read, is cut off, has another layout or a wrong checksum, or is no all-to-all.
+        The file cannot be read, is cut off, has another layout or a wrong checksum, or is not an all-to-all.
     """
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) < _HEAD + _CHECKSUM or not data.startswith(MAGIC):
-        raise ConfigError(f"{path}: is no schedule for MPI, or is cut off")
+        raise ConfigError(f"{path}: is not a schedule for MPI, or truncated")
     version = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
     if version == _ROUNDS_VERSION:
-        raise ConfigError(f"{path}: is no schedule of all-to-alls; the preloaded library runs those of other collectives")
+        raise ConfigError(f"{path}: is not a schedule of all-to-alls; the preloaded library runs those of other collectives")
     if version != VERSION:
         raise ConfigError(f"{path}: has layout {version}; this version reads layout {VERSION}")
     ranks, phases, placement, min_bytes = (int(number) for number in np.frombuffer(data, "<u4", 4, len(MAGIC) + 4))
     expected = _HEAD + placement + 2 * ranks * phases + _CHECKSUM
     if len(data) != expected:
-        raise ConfigError(f"{path}: has {len(data)} bytes in place of {expected}: is it cut off?")
+        raise ConfigError(f"{path}: has {len(data)} bytes instead of {expected}; it may be truncated")
     checksum = int.from_bytes(data[-_CHECKSUM:], "little")
     if checksum != zlib.crc32(data[:-_CHECKSUM]):
         raise ConfigError(f"{path}: has a wrong checksum")
@@ -96,13 +96,13 @@ def read(path: str | os.PathLike[str]) -> Schedule:
         raise ConfigError(f"{path}: has a placement of {len(hosts)} ranks in place of {ranks}")
     table = np.frombuffer(data, "<u2", ranks * phases, _HEAD + placement).reshape(phases, ranks)
     if not _is_all_to_all(table, ranks):
-        raise ConfigError(f"{path}: is no all-to-all: not every pair is served once")
+        raise ConfigError(f"{path}: not an all-to-all: not every pair is served once")
     return Schedule(ranks, hosts, table, checksum, min_bytes)
 
 
 def _is_all_to_all(table: NDArray[np.uint16], ranks: int) -> bool:
-    """Is every ordered pair served once, and receives a rank at most once in a phase?"""
-    phases, sources = np.nonzero(table != NOBODY)
+    """Return whether every ordered pair is served once, and a rank receives at most once in a phase."""
+    phases, sources = np.nonzero(table != NO_RANK)
     destinations = table[phases, sources].astype(np.int64)
     if destinations.size != ranks * (ranks - 1) or (destinations >= ranks).any() or (destinations == sources).any():
         return False
@@ -134,7 +134,7 @@ def alltoall(comm: Any, sendbuf: Any, recvbuf: Any, schedule: Schedule | str | o
     Raises
     ------
     ConfigError
-        A buffer that cannot be cut into the blocks, two that do not fit together, or a variable of the environment that is no number.
+        A buffer that cannot be cut into the blocks, two that do not fit together, or an environment variable that is not a number.
     """
     sent, received = _blocks(comm, sendbuf, "sendbuf"), _blocks(comm, recvbuf, "recvbuf")
     _check_pair(sent, received)
@@ -159,14 +159,14 @@ def _blocks(comm: Any, buffer: Any, name: str) -> NDArray[Any]:
     """Give a view of a buffer, a row for each rank."""
     size = comm.Get_remote_size() if comm.Is_inter() else comm.Get_size()
     if not isinstance(buffer, np.ndarray) or not buffer.flags.c_contiguous or buffer.size % size:
-        raise ConfigError(f"{name}: must be a NumPy array in C order whose size is a multiple of the {size} ranks")
+        raise ConfigError(f"{name}: must be a NumPy array in C order with a size that is a multiple of the {size} ranks")
     if buffer.dtype.hasobject:
         raise ConfigError(f"{name}: holds Python objects (type {buffer.dtype}); it must hold numbers")
     return buffer.reshape(size, buffer.size // size)
 
 
 def _check_pair(sent: NDArray[Any], received: NDArray[Any]) -> None:
-    """Refuse two buffers of which what arrives is not what was sent."""
+    """Refuse two buffers with different types or sizes."""
     if sent.dtype != received.dtype:
         raise ConfigError(f"recvbuf: has type {received.dtype} and sendbuf {sent.dtype}; they must have one")
     if sent.size != received.size:
@@ -313,14 +313,14 @@ def _place(schedule: Schedule, facts: list[tuple[str, int, int, str, int | None]
 
 
 def _is_same_host(one: str, other: str) -> bool:
-    """Are these names of one host? One of them may have its domain behind it."""
+    """Return whether these are names of one host. One of them may include its domain."""
     if "." in one and "." in other:
         return one == other
     return one.split(".")[0] == other.split(".")[0]
 
 
 def _steps(schedule: Schedule, placed: dict[int, int], rank: int) -> list[tuple[int, int]]:
-    """List whom this rank sends to and receives from, -1 for nobody, in the phases in which it does either."""
+    """List the destinations and sources of this rank, -1 for none, in the phases in which it has either."""
     self = next(place for place, there in placed.items() if there == rank)
     steps = []
     for row in schedule.destinations:

@@ -42,9 +42,9 @@ class Network:
     latency, period : numpy.ndarray
         Cycles, shape ``[channels]``: a flit is seen ``latency + 1`` cycles after sending and occupies the channel for ``period``.
     labels : dict of str to numpy.ndarray
-        What the topology says of each router, for example ``coordinate.0`` or ``level``; shape ``[routers]``.
+        The topology's labels of each router, for example ``coordinate.0`` or ``level``; shape ``[routers]``.
     router_names, terminal_names : list of str or None
-        Names by number; ``None`` where the network has no names of its own.
+        Names by number; ``None`` if the network has no names.
     table : dict
         The ``[network]`` table of an experiment on this network.
     texts : dict of str to str
@@ -175,7 +175,7 @@ class Network:
         Parameters
         ----------
         source : path-like or mapping
-            The file, or what is in it.
+            The file, or its content.
 
         Raises
         ------
@@ -209,12 +209,12 @@ class Network:
         Parameters
         ----------
         graph : networkx.Graph or networkx.DiGraph
-            Nodes whose attribute ``kind`` is ``"terminal"`` are terminals, in their order; those of kind ``"router"`` or without one are
+            Nodes with the attribute ``kind`` of ``"terminal"`` are terminals, in their order; those of kind ``"router"`` or without one are
             routers. Their names are those of the nodes, or their attributes ``name``. An edge's attribute ``latency`` is its latency in
             cycles, ``gbit`` its rate in Gbit/s, or ``period`` its period in cycles. Edges of a directed graph are single channels where
             they have no opposite.
         terminals : int, default 1
-            Terminals on every router, where the graph has no terminals of its own; a node's attribute ``terminals`` overrides it.
+            Terminals on every router, if the graph has no terminals; a node's attribute ``terminals`` overrides it.
 
         Raises
         ------
@@ -243,12 +243,12 @@ class Network:
         path : path-like
             The file.
         terminals : int, default 1
-            Terminals on every router, where the graph has no terminals of its own.
+            Terminals on every router, if the graph has no terminals.
 
         Raises
         ------
         ConfigError
-            The file cannot be read, or is no GraphML.
+            The file cannot be read, or is not GraphML.
         """
         import xml.etree.ElementTree
 
@@ -315,7 +315,7 @@ class Network:
             return self.table
         return self.table | {"path": str(folder / name)}
 
-    # --- what it is ---
+    # --- properties ---
 
     @property
     def channels(self) -> int:

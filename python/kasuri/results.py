@@ -1,4 +1,4 @@
-"""Results: one row per run, with the vectors beside it, and their way to pandas, polars, Arrow, xarray and Parquet.
+"""Results: one row and some vectors for each run, and conversions to pandas, polars, Arrow, xarray and Parquet.
 
 The truth is one JSON file per finished run (``runs/<key>.json``) with its vectors (``runs/<key>.<vector>.npy``); everything
 here is derived from those files.
@@ -32,7 +32,7 @@ __all__ = ["Results", "read"]
 #: The experiment as it was run, in the folder of its results.
 EFFECTIVE = "effective.toml"
 
-#: The vectors that may lie beside a run, and what their positions stand for.
+#: The vectors of a run, and the meaning of their positions.
 VECTORS = {
     "channel_utilisation": "channels",
     "router_occupancy": "routers",
@@ -79,7 +79,7 @@ class Results(Sequence[dict[str, Any]]):
         self._keep_alive: object = None
         self._input: str | None = None
         self._missing: list[dict[str, Any]] | None = None
-        #: The results and the values of which these are a part.
+        #: The results and the values that these are a part of.
         self._part_of: tuple[Results, dict[str, Any]] | None = None
 
     # --- a sequence of rows, and columns by name ---
@@ -114,13 +114,13 @@ class Results(Sequence[dict[str, Any]]):
 
     @property
     def varying(self) -> list[str]:
-        """The columns of the experiment's input that differ between the rows: what tells any two of them apart."""
+        """The columns of the experiment's input that differ between the rows."""
         inputs = filter(_columns.is_input, self.columns)
         return [key for key in inputs if len({json.dumps(row.get(key)) for row in self.rows}) > 1]
 
     @property
     def swept(self) -> list[str]:
-        """What was swept: :attr:`varying`, but where the experiment has cases, their column ``case`` stands for the keys that follow it."""
+        """The swept keys: :attr:`varying`, except that the column ``case`` of an experiment with cases replaces the keys of the cases."""
         varying = self.varying
         if "case" not in varying:
             return varying
@@ -151,7 +151,7 @@ class Results(Sequence[dict[str, Any]]):
         return np.array([_columns.number(value) for value in values])
 
     def where(self, **conditions: Any) -> Results:
-        """Keep the rows whose columns have these values; write ``__`` for the dot of a key.
+        """Keep the rows with these values in their columns; write ``__`` for the dot of a key.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Results(Sequence[dict[str, Any]]):
         Returns
         -------
         Results
-            These results, so that the call can stand in a chain.
+            These results, for chained calls.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Results(Sequence[dict[str, Any]]):
                 raise error(f"{row['status']} at {point}: {row.get('message') or 'no message'}", row)
         return self
 
-    # --- what lies in the folder ---
+    # --- the content of the folder ---
 
     @property
     def input_text(self) -> str | None:
@@ -303,7 +303,7 @@ class Results(Sequence[dict[str, Any]]):
         Raises
         ------
         ResultsError
-            There is no such run, or the file is damaged.
+            The run does not exist, or the file is damaged.
         """
         name = self._row(run).get("network_id")
         if self.directory is None or not name:
@@ -413,7 +413,7 @@ class Results(Sequence[dict[str, Any]]):
             if self.directory is None:
                 raise ResultsError("say where to write: these results lie in no folder")
             path = self.directory / "runs.parquet"
-        return _files.replace(Path(path), lambda beside: pq.write_table(self.to_arrow(), beside))
+        return _files.replace(Path(path), lambda temporary: pq.write_table(self.to_arrow(), temporary))
 
     def show(self, columns: Sequence[str] | None = None) -> None:
         """Print the table to the terminal: all inputs that vary and the main answers, or the given columns."""

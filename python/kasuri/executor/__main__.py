@@ -1,4 +1,4 @@
-"""``python -m kasuri.executor``: what ``kasuri run --executor`` becomes."""
+"""``python -m kasuri.executor``: the program behind ``kasuri run --executor``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _missing(options: argparse.Namespace) -> list[Point]:
-    """Have the native command check the experiment and list the runs that are not finished."""
+    """Let the native command check the experiment and list the unfinished runs."""
     command = [options.command, "run", str(options.file), "--out", str(options.out), "--missing", *_assignments(options)]
     points = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

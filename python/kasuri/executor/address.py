@@ -1,4 +1,4 @@
-"""``dask:tcp://HOST:PORT``: a Dask cluster that somebody has started."""
+"""``dask:tcp://HOST:PORT``: an existing Dask cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Address:
         Raises
         ------
         ConfigError
-            The address is none, or nobody answers.
+            The address is invalid, or there is no answer.
         """
         import distributed
 

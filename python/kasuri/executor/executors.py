@@ -19,7 +19,7 @@ class Executor(Protocol):
     """Something that provides a Dask cluster."""
 
     def connect(self, out: Path) -> AbstractContextManager[Client]:
-        """Provide a client of a cluster; what was started for it ends with the context. `out` is the folder of results."""
+        """Provide a client of a cluster; everything started for it ends with the context. `out` is the folder of results."""
 
 
 #: By the ``kind`` of an executor file. ``local`` is the native command's own.
@@ -29,7 +29,7 @@ EXECUTORS = {
     "slurm": slurm.Slurm,
 }
 
-NAMES = "local, dask, dask:tcp://HOST:PORT, slurm, or an executor file whose name ends with .toml"
+NAMES = "local, dask, dask:tcp://HOST:PORT, slurm, or an executor file with a name that ends in .toml"
 
 
 def choose(text: str, jobs: int | None) -> Executor:
@@ -38,7 +38,7 @@ def choose(text: str, jobs: int | None) -> Executor:
     Raises
     ------
     ConfigError
-        There is no such executor, or its file is wrong.
+        The executor is unknown, or its file is invalid.
     """
     if text.endswith(".toml"):
         return _of_file(Path(text), jobs)
@@ -50,7 +50,7 @@ def choose(text: str, jobs: int | None) -> Executor:
         return slurm.Slurm(jobs=jobs)
     near = nearest(text, ["local", "dask", "slurm"])
     hint = f"did you mean `{near}`? " if near else ""
-    raise ConfigError(f"--executor {text}: there is no such executor; {hint}there are {NAMES}")
+    raise ConfigError(f"--executor {text}: unknown executor; {hint}expected {NAMES}")
 
 
 def _of_file(path: Path, jobs: int | None) -> Executor:

@@ -75,7 +75,7 @@ class LocalCluster:
         mebibytes = self.memory * 1e9 / 2**20 if self.memory else SHARE * distributed.system.MEMORY_LIMIT / 2**20 / jobs
         # A cluster that is stopped while it begins cannot be closed, and would say so at the end. Its processes end with this one.
         atexit.unregister(spec.close_clusters)
-        # Points have processes of their own, which the tasks watch; Dask's own limit would only see the worker.
+        # Each point has its own process, which the task watches; Dask's own limit would only see the worker.
         with (
             dask.config.set(QUIET | {ROUTES: [route for route in dask.config.get(ROUTES) if not route.endswith(".api")]}),
             distributed.LocalCluster(

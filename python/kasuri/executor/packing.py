@@ -16,7 +16,7 @@ PART = 0.05
 LONGEST = 20.0
 
 #: Points of one group, at most.
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Point:
 
 
 class Queue:
-    """Points that nobody computes yet, the longest first, and how long points really take."""
+    """Unclaimed points, the longest first, and the real times of finished ones."""
 
     def __init__(self, points: Iterable[Point]):
         self._points = deque(sorted(points, key=lambda point: (-point.seconds, point.number)))
@@ -57,28 +57,28 @@ class Queue:
 
     @property
     def factor(self) -> float:
-        """What points take over what was estimated, learnt while the sweep runs."""
+        """The real time of points over the estimate, learnt while the sweep runs."""
         return self._taken / self._estimated if self._taken > 0 and self._estimated > 0 else 1.0
 
     def learn(self, point: Point, seconds: float) -> None:
-        """Note what a point took. Old points count less."""
+        """Note the time of a point. Old points count less."""
         self._estimated = 0.98 * self._estimated + point.seconds
         self._taken = 0.98 * self._taken + seconds
 
-    def put_back(self, point: Point) -> None:
-        """Have a point computed again, before the others."""
+    def requeue(self, point: Point) -> None:
+        """Compute a point again, before the others."""
         self._again.append(point)
         self.seconds_left += point.seconds
 
     def take(self, threads: int) -> list[Point]:
-        """Give the next group for one of so many threads; its points cost about the same time as what others have left."""
+        """Return the next group for one of `threads` threads, with about the same time as the shares of the others."""
         source = self._again or self._points
         if not source:
             return []
         group = [source.popleft()]
         wanted = min(max(self.seconds_left * self.factor / (4 * max(threads, 1)), OVERHEAD / PART), LONGEST)
         seconds = group[0].seconds * self.factor
-        while source and not group[0].alone and not source[0].alone and len(group) < MOST_POINTS:
+        while source and not group[0].alone and not source[0].alone and len(group) < MAX_POINTS:
             seconds += source[0].seconds * self.factor
             if seconds > wanted:
                 break
@@ -93,5 +93,5 @@ class Queue:
 
 
 def alone(point: Point, memory: float = 0.0) -> Point:
-    """Give the point for a worker of its own, with at least this much memory, MiB."""
+    """Return the point for a worker of its own, with at least this much memory, MiB."""
     return replace(point, alone=True, memory=max(point.memory, memory))

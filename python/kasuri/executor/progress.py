@@ -7,12 +7,12 @@ from types import TracebackType
 
 
 def say(text: str) -> None:
-    """Tell the user something, on standard error."""
+    """Print a message on standard error."""
     print(f"kasuri: {text}", file=sys.stderr, flush=True)
 
 
 class Bar:
-    """A bar with time left, workers and failures; silent where standard error is no terminal."""
+    """A bar with time left, workers and failures; silent unless standard error is a terminal."""
 
     def __init__(self, total: int, done: int):
         from rich.console import Console

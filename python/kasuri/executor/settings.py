@@ -1,4 +1,4 @@
-"""Executor files: what a site needs, as TOML."""
+"""Executor files: the settings of a site, as TOML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Source:
     values: Mapping[str, Any]
 
     def wrong(self, key: str, problem: str) -> ConfigError:
-        """Say what is wrong with the value of a key."""
+        """Return the error for the value of a key."""
         return ConfigError(f"{self.name}: {key}: {problem}")
 
 
@@ -31,14 +31,14 @@ def read(path: Path) -> Source:
     Raises
     ------
     ConfigError
-        The file cannot be read, or is no TOML.
+        The file cannot be read, or is not valid TOML.
     """
     try:
         return Source(str(path), tomllib.loads(path.read_text()))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: is no TOML: {error}") from error
+        raise ConfigError(f"{path}: invalid TOML: {error}") from error
 
 
 def fill(settings: type[Settings], source: Source) -> Settings:
@@ -47,7 +47,7 @@ def fill(settings: type[Settings], source: Source) -> Settings:
     Raises
     ------
     ConfigError
-        Names the file, the key and what would be right.
+        Names the file, the key and the remedy.
     """
     known = {field.name: field for field in fields(settings)}  # type: ignore[arg-type]
     values = {key: value for key, value in source.values.items() if key != "kind"}

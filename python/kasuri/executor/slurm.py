@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slurm:
-    """What a site wants to know of a job.
+    """A site's settings for jobs.
 
     Attributes
     ----------
@@ -65,15 +65,15 @@ class Slurm:
 
     @contextmanager
     def connect(self, out: Path) -> Iterator[Client]:
-        """Submit the jobs, whose logs go into the folder `slurm` of `out`; they are cancelled with the end of the context.
+        """Submit the jobs, with logs in the folder `slurm` of `out`; they are cancelled at the end of the context.
 
         Raises
         ------
         ConfigError
-            dask-jobqueue is not installed, there is no Slurm, or it refuses such a job.
+            dask-jobqueue or Slurm is not installed, or Slurm refuses the job.
         """
         if shutil.which("sbatch") is None:
-            raise ConfigError("--executor slurm: there is no command `sbatch` on the path; run this where jobs are submitted to Slurm")
+            raise ConfigError("--executor slurm: no command `sbatch` on the path; run this where jobs are submitted to Slurm")
         try:
             import dask_jobqueue
         except ImportError as error:
@@ -118,7 +118,7 @@ def _check_names(out: Path, site: Slurm) -> None:
 
 
 def _check(script: str) -> None:
-    """Have Slurm look at a job before it is submitted: what is refused later would only stand in a log."""
+    """Have Slurm check a job before it is submitted: a later refusal would only be in a log."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         Path(file.name).write_text(script)
         answer = subprocess.run(["sbatch", "--test-only", file.name], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What the client does itself with the folder of results: its lock, and the files that workers without the folder return."""
+"""The client's own work on the folder of results: its lock, and the files returned by workers without the folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextmanager
 def token(out: Path) -> Iterator[str]:
-    """Leave a file in a folder, which is locked, by which workers see that it is the same; give its name."""
+    """Leave a locked file in a folder, which identifies it to the workers; return its name."""
     # A client that was killed has left its own; the lock says that it is over.
     for left in out.glob(".shared-*"):
         left.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The client's side of a sweep on a Dask cluster: hand out, note what comes back, go on whatever dies."""
+"""The client's side of a sweep on a Dask cluster: hand out points, note results, survive failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KILLS = 2
 
 #: Seconds between two looks at the cluster when nothing happens.
-LOOK = 0.5
+POLL_INTERVAL = 0.5
 
 #: Seconds between two events of our own, until one comes back.
 ECHO = 0.05
@@ -36,10 +36,10 @@ ECHO = 0.05
 ANSWER = 10.0
 TRIES = 3
 
-#: Seconds without any worker after which the user is told.
-PATIENCE = 30.0
+#: Seconds without any worker until the user gets a message.
+NOTICE_SECONDS = 30.0
 
-#: Why an announced end of a worker is no fault of what it computed.
+#: The causes of a worker's announced end that are not a fault of its points.
 ANNOUNCED = "closing-worker"
 
 
@@ -49,12 +49,12 @@ class LostSchedulerError(Exception):
 
 @dataclass
 class Outcome:
-    """What became of a sweep.
+    """The result of a sweep.
 
     Attributes
     ----------
     computed, reused : int
-        Points that were computed now, and points that somebody had finished meanwhile.
+        Points computed now, and points that another process finished meanwhile.
     set_aside : dict
         The reasons why points were set aside, by key.
     failed : dict
@@ -99,7 +99,7 @@ class Sweep:
         self._left_out: dict[str, str] = {}
         self._silent: Counter[str] = Counter()
         self._last_worker = time.monotonic()
-        # What the threads of the client tell: ("done", group) and ("event", message).
+        # Messages of the client's threads: ("done", group) and ("event", message).
         self._news: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
     def run(self) -> Outcome:
@@ -110,20 +110,20 @@ class Sweep:
         ConfigError
             The workers cannot compute this experiment.
         LostSchedulerError
-            The scheduler has gone; what is finished is kept.
+            The scheduler has gone; finished points are kept.
         KeyboardInterrupt
-            The user has had enough; what is queued is cancelled, what is finished is kept.
+            The user interrupted; queued points are cancelled, finished ones are kept.
         """
         self._subscribe()
         self._refresh()
-        self._look_at_workers()
+        self._check_workers()
         with Bar(self.total, self.done) as bar:
             try:
                 while (len(self.waiting) or self.groups) and self.outcome.stopped is None:
-                    self._look_at_workers()
+                    self._check_workers()
                     self._hand_out()
                     self._listen()
-                    self._tell_of_waiting()
+                    self._report_waiting()
                     seconds = (self.waiting.seconds_left + self._seconds_under_way()) * self.waiting.factor
                     failures = len(self.outcome.failed) + len(self.outcome.set_aside)
                     bar.show(self.done, seconds / max(self._threads(), 1), len(self._workers), failures)
@@ -132,31 +132,31 @@ class Sweep:
         return self.outcome
 
     def _subscribe(self) -> None:
-        """Hear of all that happens at the cluster from now on.
+        """Subscribe to the events of the cluster.
 
         A subscription goes to the scheduler by another way than a question, and may come there after it. A worker that registers between
         a look at the workers and the subscription would never be heard of, so this waits until an event of our own comes back.
         """
         heard, mark = threading.Event(), uuid.uuid4().hex
 
-        def hear(event: tuple[float, Any]) -> None:
+        def receive(event: tuple[float, Any]) -> None:
             if event[1].get("mark") == mark:
                 heard.set()
             else:
                 self._news.put(("begun", event[1]))
 
         self.client.subscribe_topic("all", lambda event: self._news.put(("event", event[1])))
-        self.client.subscribe_topic(TOPIC, hear)
+        self.client.subscribe_topic(TOPIC, receive)
         while not heard.is_set():
-            self._look_for_scheduler()
+            self._check_scheduler()
             self.client.log_event(TOPIC, {"mark": mark})
             heard.wait(ECHO)
 
-    def _look_for_scheduler(self) -> None:
+    def _check_scheduler(self) -> None:
         if self.client.status not in ("running", "connecting"):
             raise LostSchedulerError(f"the Dask scheduler at {self.client.scheduler.address if self.client.scheduler else '?'} has gone")
 
-    def _look_at_workers(self) -> None:
+    def _check_workers(self) -> None:
         """Ask workers that are new. Those of another version are left out; the experiment's files go to those that share no folder."""
         new = [worker for worker in self._workers if worker not in self._fit and worker not in self._left_out]
         if not new:
@@ -180,12 +180,12 @@ class Sweep:
                 given |= answer["given"]
                 if not answer["shared"]:
                     self._send_contents()
-        # Dask does not look again at what nobody could take when a worker has got its memory only now.
+        # Dask does not retry tasks that no worker could take when a worker gets its memory only now.
         if given:
-            self._hand_out_again()
+            self._rebalance()
 
     def _ask(self, workers: list[str]) -> dict[str, Any]:
-        """Have workers look at themselves. One that dies meanwhile may never answer: the others do not wait for it."""
+        """Ask workers for their state. One that dies meanwhile may never answer: the others do not wait for it."""
 
         async def ask(worker: str) -> Any:
             asked = self.client._run(prepare, asdict(self.experiment), workers=[worker], on_error="return")
@@ -209,15 +209,15 @@ class Sweep:
             if not others:
                 return False
             say(f"the worker {worker} is left out: {reason}")
-            self._hand_out_again()
+            self._rebalance()
         return bool(self._workers.keys() - self._left_out.keys())
 
-    def _hand_out_again(self) -> None:
-        """Take back groups that no worker has begun with, as far as we know; what one has begun meanwhile is claimed in the store."""
+    def _rebalance(self) -> None:
+        """Take back groups that no worker is known to have begun; those begun meanwhile are claimed in the store."""
         waiting = [name for name, group in self.groups.items() if group.worker is None and group.future.status == "pending"]
         self.client.cancel([self.groups[name].future for name in waiting], force=True)
         for name in waiting:
-            self._put_back(self.groups.pop(name).points)
+            self._requeue(self.groups.pop(name).points)
 
     def _send_contents(self) -> None:
         """Send the experiment's files with every group from now on."""
@@ -249,7 +249,7 @@ class Sweep:
         return sum(point.seconds for group in self.groups.values() for point in group.points)
 
     def _hand_out(self) -> None:
-        """Keep as many groups at the scheduler as give every thread one to go on with: a million futures would only cost memory."""
+        """Keep enough groups at the scheduler for every thread to continue: a million futures would only cost memory."""
         threads = self._threads()
         while len(self.groups) < 2 * threads + 2:
             points = self.waiting.take(threads)
@@ -272,7 +272,7 @@ class Sweep:
             future.add_done_callback(lambda _, name=name: self._news.put(("done", name)))
 
     def _memory(self, points: list[Point]) -> float:
-        """Give what a group may ask for: no more than the largest worker has, lest it wait for ever."""
+        """Return the memory to request for a group: at most that of the largest worker, otherwise it would wait forever."""
         fit = (worker for address, worker in self._workers.items() if address not in self._left_out)
         largest = max((worker.get("resources", {}).get(MEMORY, 0.0) for worker in fit), default=0.0)
         wanted = max(point.memory for point in points)
@@ -281,7 +281,7 @@ class Sweep:
     def _listen(self) -> None:
         """Wait for news, and take all there are."""
         try:
-            news = [self._news.get(timeout=LOOK)]
+            news = [self._news.get(timeout=POLL_INTERVAL)]
         except queue.Empty:
             news = []
         while not self._news.empty():
@@ -301,21 +301,21 @@ class Sweep:
                 self._refresh()
                 # Groups that are bound to workers would wait for those that have gone.
                 if self._left_out:
-                    self._hand_out_again()
+                    self._rebalance()
             if kind == "event" and what.get("action") == "add-worker":
                 self._refresh()
-        self._look_for_scheduler()
+        self._check_scheduler()
 
-    def _tell_of_waiting(self) -> None:
-        """Say once that nobody computes: a batch system may keep jobs waiting for reasons of its own."""
+    def _report_waiting(self) -> None:
+        """Print once that no worker computes: a batch system may hold jobs back."""
         if self._workers:
             self._last_worker = time.monotonic()
-        elif time.monotonic() - self._last_worker > PATIENCE:
+        elif time.monotonic() - self._last_worker > NOTICE_SECONDS:
             self._last_worker = math.inf
-            say(f"no worker has come for {PATIENCE:g} s; the runs wait for one (a batch system says why its jobs wait; Ctrl-C gives up)")
+            say(f"no worker has come for {NOTICE_SECONDS:g} s; the runs wait (a batch system says why its jobs wait; Ctrl-C gives up)")
 
     def _take(self, name: str) -> None:
-        """Note what became of a group."""
+        """Note the result of a group."""
         group = self.groups.pop(name, None)
         if group is None:
             return
@@ -323,7 +323,7 @@ class Sweep:
             if self.client.status != "running":
                 self.groups[name] = group
                 return
-            self._put_back(group.points)
+            self._requeue(group.points)
         elif group.future.status == "error":
             self._erred(group)
         else:
@@ -336,8 +336,8 @@ class Sweep:
         error = group.future.exception()
         if not isinstance(error, KilledWorker):
             raise ConfigError(f"a worker cannot compute: {type(error).__name__}: {error}")
-        # Dask has tried often enough; whose fault it was the events have told.
-        self._put_back(group.points)
+        # Dask has tried often enough; the events have named the cause.
+        self._requeue(group.points)
 
     def _answered(self, group: Group, answer: Answer) -> None:
         if answer.files:
@@ -366,7 +366,7 @@ class Sweep:
         if answer.killed:
             key, reason, memory = answer.killed
             rest = self._killed(known[key], reason, rest, memory)
-        self._put_back(rest)
+        self._requeue(rest)
 
     def _killed(self, point: Point, reason: str, rest: list[Point], memory: float = 0.0) -> list[Point]:
         """Note that a point has killed its worker; give those of the rest that are to be computed again."""
@@ -381,7 +381,7 @@ class Sweep:
         return others
 
     def _worker_lost(self, event: dict[str, Any]) -> None:
-        """Find out whether a worker's sudden end is the fault of what it computed. Dask computes its groups elsewhere."""
+        """Find out whether a worker died of its own points. Dask computes its groups on another worker."""
         if event.get("expected") or self._was_announced(event["worker"]):
             return
         for name in list(self.groups):
@@ -390,26 +390,26 @@ class Sweep:
                 continue
             group.worker = None
             unfinished = [point for point in group.points if not (self._out / "runs" / f"{point.key}.json").exists()]
-            # Without the folder nobody knows how far it came; a group of one is its own witness.
+            # Without the folder its progress is unknown; a group of one is conclusive.
             if unfinished and (self.experiment.contents is None or len(group.points) == 1):
                 self.client.cancel([group.future], force=True)
                 del self.groups[name]
                 finished = [point for point in group.points if point not in unfinished]
                 self.outcome.computed += len(finished)
                 self.done += len(finished)
-                self._put_back(self._killed(unfinished[0], f"the worker {event['worker']} has gone without a word", unfinished))
+                self._requeue(self._killed(unfinished[0], f"the worker {event['worker']} has gone without a word", unfinished))
 
     def _was_announced(self, worker: str) -> bool:
-        """Has a worker said that it would close: as one does that makes room for another job, or whose time is over?"""
+        """Return whether a worker announced its end: to make room for another job, or because its time is over."""
         events = self.client.get_events(worker)
         return any(message.get("action") == ANNOUNCED for _, message in events if isinstance(message, dict))
 
-    def _put_back(self, points: list[Point]) -> None:
+    def _requeue(self, points: list[Point]) -> None:
         for point in points:
-            self.waiting.put_back(point)
+            self.waiting.requeue(point)
 
     def _leave(self) -> None:
-        """Take back what is at the scheduler; workers stop what nobody waits for."""
+        """Take back the groups at the scheduler; workers stop unneeded ones."""
         self.waiting.clear()
         if self.client.status != "running":
             return

@@ -1,4 +1,4 @@
-"""What a worker does: it starts the native command for some points and keeps an eye on it.
+"""The worker's part: it starts the native command for some points and watches it.
 
 It uses the standard library and Dask only: :func:`prepare` is sent to workers as it is, for they may have another kasuri, or none.
 """
@@ -26,12 +26,12 @@ MEMORY = "kasuri-memory"
 TOPIC = "kasuri"
 
 #: Seconds between two looks at a command that runs.
-LOOK = 0.25
+POLL_INTERVAL = 0.25
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a worker has to know of the experiment.
+    """The data of the experiment that a worker needs.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Experiment:
     out : str
         The folder of results on the client's machine.
     token : str
-        The name of a file there, by which a worker sees that the folder is the same.
+        The name of a file there, by which a worker recognizes the folder.
     paranoid : bool
         Whether runs check themselves.
     contents : dict or None
@@ -63,7 +63,7 @@ class Experiment:
 
 @dataclass
 class Answer:
-    """What became of some points.
+    """The results of some points.
 
     Attributes
     ----------
@@ -102,9 +102,9 @@ class Answer:
 
 
 def find_command(experiment: Experiment) -> str | None:
-    """Give the native command of this machine: the client's, if it is here, else that beside this Python, else that on the path."""
-    beside = Path(sys.executable).with_name("kasuri")
-    for candidate in (experiment.command, str(beside)):
+    """Return the native command of this machine: the client's, else the one next to this Python, else the one on the path."""
+    neighbour = Path(sys.executable).with_name("kasuri")
+    for candidate in (experiment.command, str(neighbour)):
         if os.access(candidate, os.X_OK):
             return candidate
     return shutil.which("kasuri")
@@ -114,7 +114,7 @@ def describe(experiment: Experiment) -> str | None:
     """Say why this machine cannot compute points of the experiment; nothing if it can."""
     command, own = find_command(experiment), readable(experiment.identity)
     if command is None:
-        return f"{platform.node()} has no command `kasuri` beside {sys.executable} or on the path; this is kasuri {own}"
+        return f"{platform.node()} has no command `kasuri` next to {sys.executable} or on the path; this is kasuri {own}"
     try:
         identity = subprocess.run([command, "identity"], capture_output=True, text=True, check=False).stdout.strip()
     except OSError as error:
@@ -127,7 +127,7 @@ def describe(experiment: Experiment) -> str | None:
 
 
 def readable(identity: str) -> str:
-    """Write what ``kasuri identity`` prints as people read it."""
+    """Return the output of ``kasuri identity`` in readable form."""
     try:
         parts = json.loads(identity)
         build = parts.get("build", "unknown")
@@ -137,7 +137,7 @@ def readable(identity: str) -> str:
 
 
 def shares_folder(experiment: Experiment) -> bool:
-    """Does this machine see the client's folder of results?"""
+    """Return whether this machine sees the client's folder of results."""
     return (Path(experiment.out) / experiment.token).exists()
 
 
@@ -206,7 +206,7 @@ def _unpack(experiment: Experiment, scratch: Path) -> Path:
 
 
 def _files(out: Path, keys: list[str]) -> dict[str, bytes]:
-    """Read what a run store holds of some points, and of their networks."""
+    """Read the rows of some points, and their networks, from a run store."""
     found = {}
     for key in keys:
         paths = [*sorted((out / "runs").glob(f"{key}.*")), out / "failed" / f"{key}.json"]
@@ -219,7 +219,7 @@ def _files(out: Path, keys: list[str]) -> dict[str, bytes]:
 
 
 def _run(experiment: Experiment, points: list[tuple[str, int]], file: Path, out: Path, worker: Any) -> Answer:
-    """Run the command for some points and say what became of them."""
+    """Run the command for some points and return their results."""
     before = {key for key, _ in points if (out / "runs" / f"{key}.json").exists()}
     command = find_command(experiment) or "kasuri"
     arguments = [command, "run", str(file), "--out", str(out), "--jobs", "1", "--format", "json", "--points-from", "-"]
@@ -258,7 +258,7 @@ def _seconds(out: Path, keys: list[str]) -> dict[str, float]:
 
 
 def _ran_out_of_memory(process: subprocess.CompletedProcess[str]) -> bool:
-    """Has the command said that the system gives it no more memory?"""
+    """Return whether the command ran out of memory."""
     return process.returncode == 1 and "error: out of memory" in process.stderr
 
 
@@ -280,7 +280,7 @@ def _reason(process: subprocess.CompletedProcess[str], watched: Watch, kills: in
 
 
 def _kills_for_memory() -> int | None:
-    """Count the processes of this control group that the system has killed for memory, where it tells."""
+    """Count the processes of this control group that the system has killed for memory, where it reports them."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         group = Path("/proc/self/cgroup").read_text().strip().split("::", 1)[1].lstrip("/")
         lines = (Path("/sys/fs/cgroup") / group / "memory.events").read_text().splitlines()
@@ -301,14 +301,14 @@ class Watch:
 
     def run(self, arguments: list[str], text: str) -> subprocess.CompletedProcess[str]:
         """Run the command to its end, with a text on its standard input."""
-        # A session of its own: Ctrl-C at the client's terminal is the client's business.
+        # A separate session, so that Ctrl-C at the client's terminal reaches only the client.
         process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
         asked: str | None = text
         while True:
             try:
-                output, errors = process.communicate(asked, timeout=LOOK)
+                output, errors = process.communicate(asked, timeout=POLL_INTERVAL)
                 break
             except subprocess.TimeoutExpired:
                 asked = None
@@ -326,13 +326,13 @@ class Watch:
             process.kill()
 
     def _is_unwanted(self) -> bool:
-        """Has the client given up the points, or does the worker close?"""
+        """Return whether the client has given up the points, or the worker closes."""
         state = self.worker.state.tasks.get(self.task)
         return state is None or state.state in ("cancelled", "released") or self.worker.status.name not in ("running", "paused")
 
 
 def _peak_mib(process: int) -> float:
-    """Give the peak resident memory of a process in MiB; 0 where the system does not tell."""
+    """Return the peak resident memory of a process in MiB; 0 where the system does not report it."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         # A process that has just ended has no memory any more.

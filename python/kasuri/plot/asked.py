@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Of more curves than these on one pair of axes those keys that no series names become small multiples.
 MAX_TOGETHER = 12
-#: More small multiples than this nobody compares.
+#: The largest number of small multiples that can be compared.
 MAX_PANELS = 12
 
 
@@ -37,7 +37,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What has become of a wish: axes with a file name and notes for the reader, or why there are none."""
+    """The result of a wish: axes with a file name and notes for the reader, or the reason for their absence."""
 
     name: str
     wish: Wish
@@ -65,7 +65,7 @@ def experiment_plots(results: Results) -> list[tuple[str, Axes]]:
     Raises
     ------
     ResultsError
-        A plot asks for a column that is not there, or for more than can be told apart; the keys are named.
+        A plot needs a missing column, or more curves than can be distinguished; the keys are named.
     """
     found = drawings(results)
     for drawing in found:
@@ -104,12 +104,12 @@ def wishes(results: Results) -> list[Wish]:
 
 
 def is_closed(results: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether the experiment runs a closed workload: something that ends."""
+    """Return whether the experiment runs a closed workload, which ends."""
     return any(row.get("completion_time") is not None for row in results)
 
 
 def _is_wide(results: Results, name: str) -> bool:
-    """Tell whether a column of positive numbers spans so much that a linear axis would hide most of it."""
+    """Return whether a column of positive numbers spans so much that a linear axis would hide most of it."""
     numbers = [value for row in results if not math.isnan(value := _columns.number(row.get(name)))]
     return bool(numbers) and min(numbers) > 0 and max(numbers) >= 50 * min(numbers)
 
@@ -123,7 +123,7 @@ def _wishes_of(table: Mapping[str, Any]) -> list[Wish]:
 def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) -> list[Drawing]:
     rows = results.rows
     check_columns(rows, wish.x, wish.y, wish.series)
-    own = spots.own_keys(rows, wish.x, wish.series)
+    own = spots.curve_keys(rows, wish.x, wish.series)
     keys = [*wish.series, *own]
     panels = _panel_keys(rows, wish, own)
     inside = [key for key in keys if key not in panels]
@@ -162,7 +162,7 @@ def _panel_keys(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str
         inside = [*wish.series, *own[count:]]
         if all(len(spots.split(part, inside)) <= MAX_TOGETHER for _, part in spots.split(rows, panels)):
             return panels
-    # The named series alone are so many: as wished.
+    # There are many named series, as wished.
     return list(own)
 
 

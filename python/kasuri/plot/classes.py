@@ -1,4 +1,4 @@
-"""Channels by class (injection, ejection, from level to level, along a dimension): what can be shown of a network too large for a map."""
+"""Channels by class (injection, ejection, from level to level, along a dimension): views of networks too large for a map."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ChannelClass:
     Attributes
     ----------
     name : str
-        What they do.
+        Their function.
     count : int
         How many they are.
     mean : float
@@ -46,7 +46,7 @@ class ChannelClass:
 def channel_classes(network: Network, utilisation: Any) -> list[ChannelClass]:
     """Sum up the utilisation of each class of channels.
 
-    Channels of terminals are injection and ejection; those between routers are told apart by the level or stage, by the group, or by the
+    Channels of terminals are injection and ejection; those between routers are distinguished by the level or stage, by the group, or by the
     coordinates of their ends, whichever the network has.
 
     Parameters
@@ -120,7 +120,7 @@ def utilisation_by_class(network: Network, utilisation: Any, *, highest: float |
 
 
 def describe_routers(network: Network) -> list[tuple[str, str]]:
-    """Say what the topology tells of the routers: how many are on each level, the groups, the size of the grid."""
+    """Describe the routers of the topology: their number on each level, the groups, the size of the grid."""
     level = _level(network)
     if level is not None:
         numbers, counts = np.unique(network.labels[level], return_counts=True)
@@ -155,7 +155,7 @@ def _between_routers(network: Network) -> tuple[list[str], np.ndarray]:
 
 
 def _level(network: Network) -> str | None:
-    """Give the label by which the routers stand on levels, if they do."""
+    """Return the label of the routers' levels, if they have levels."""
     return next((name for name in ("level", "stage") if name in network.labels), None)
 
 

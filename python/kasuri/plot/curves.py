@@ -63,7 +63,7 @@ def latency_load(table: Any, *, x: str = "traffic.load", series: str | Sequence[
     x : str, default "traffic.load"
         The column of the abscissa; ``"accepted_throughput_mean"`` shows latency over throughput.
     series : str or sequence of str, optional
-        The columns whose values make curves of their own; without it, all that vary.
+        The columns that distinguish curves; without it, all that vary.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -92,7 +92,7 @@ def curves(
     sets curves apart, too. The band is the 95 % confidence interval: of the run where there is one (``*_ci95``), over the seeds where
     there are several. Places beyond saturation have hollow markers and dotted lines. A latency there grows with the length of the
     run instead of describing the network, so it is not drawn: a hollow triangle at the upper edge marks the first saturated place of
-    a curve. Half-filled markers are runs that ended as ``max_cycles``: estimates. No line crosses a place whose run is missing or has
+    a curve. Half-filled markers are runs that ended as ``max_cycles``: estimates. No line crosses a place with a run that is missing or has
     failed. Times are in the unit that suits them (ns, µs, ms, s). The legend is outside the axes.
 
     Parameters
@@ -103,7 +103,7 @@ def curves(
         The columns to draw, for example ``"traffic.load"`` and ``"accepted_throughput_mean"``. An ``x`` of words becomes places
         side by side.
     series : str or sequence of str, optional
-        The columns whose values name the curves; without it, all keys that vary, seeds excepted.
+        The columns that name the curves; without it, all keys that vary, seeds excepted.
     band : bool, default True
         Draw the confidence intervals.
     log_x, log_y : bool, default False
@@ -121,7 +121,7 @@ def curves(
     ColumnError
         A column is not in the table.
     ArgumentError
-        No run has a number in ``y``, or there are more curves than can be told apart; the keys that make them are named.
+        No run has a number in ``y``, or there are more curves than can be distinguished; their keys are named.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def curves(
     rows = rows_of(table)
     named = as_names(series)
     check_columns(rows, x, y, named)
-    keys = [*named, *spots.own_keys(rows, x, named)]
+    keys = [*named, *spots.curve_keys(rows, x, named)]
     count = len(spots.split(rows, keys))
     if count > style.MAX_CURVES:
         limit = f"a plot can distinguish {style.MAX_CURVES}"
@@ -168,7 +168,7 @@ def check_columns(rows: Sequence[Mapping[str, Any]], x: str, y: str, named: Sequ
 def draw(
     rows: Sequence[Mapping[str, Any]], keys: Sequence[str], view: View, ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.0)
 ) -> Axes:
-    """Draw the curves that the keys set apart; see :func:`curves`."""
+    """Draw one curve for each combination of the keys; see :func:`curves`."""
     grow = ax is None
     ax = style.new_axes(*size) if ax is None else ax
     places = spots.categories(rows, view.x) if view.categories is None else view.categories

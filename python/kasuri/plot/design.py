@@ -1,4 +1,4 @@
-"""What `kasuri design` has found, drawn; ``python -m kasuri.plot.design FILE`` reads its JSON from standard input."""
+"""Plots of the output of `kasuri design`; ``python -m kasuri.plot.design FILE`` reads its JSON from standard input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def design(answer: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     answer : mapping
-        With ``designs``: price of each topology over its terminals, as bars; what is above the budget is hatched. With
+        With ``designs``: price of each topology over its terminals, as bars; the part above the budget is hatched. With
         ``largest``: terminals over the ports of a router, a curve for each topology.
     ax : matplotlib.axes.Axes, optional
         Where to draw.

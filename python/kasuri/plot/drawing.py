@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 #: Above these a drawing is a blot.
 MAX_ROUTERS = 400
 MAX_CHANNELS = 4000
-#: Of more lines a page says nothing when somebody points at them: it would be large, and nobody hits one.
+#: The largest number of lines with tooltips: more make the page large and are too small to hit.
 MAX_TIPS = 1500
 
 
 def drawable(network: Network) -> bool:
-    """Tell whether the network is small enough for a drawing."""
+    """Return whether the network is small enough for a drawing."""
     return network.routers <= MAX_ROUTERS and network.channels - 2 * network.terminals <= MAX_CHANNELS
 
 
@@ -154,7 +154,7 @@ def _width(count: int) -> float:
 
 
 def _lines(start: np.ndarray, end: np.ndarray, wraps: np.ndarray, places: Layout) -> tuple[list[np.ndarray], np.ndarray]:
-    """Draw every channel at the right of its way: straight; as a stub at either side where it closes a ring; round what stands between.
+    """Draw every channel at the right of its path: straight; as a stub at either side where it closes a ring; around obstacles.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def _lay_out_names(ax: Axes, names: list[Any]) -> None:
 
 
 def _router_words(network: Network) -> list[str]:
-    """Name each router, its terminals and what the topology says of it."""
+    """Name each router, its terminals and its labels."""
     homes: dict[int, list[str]] = {}
     for terminal, router in enumerate(network.terminal_routers.tolist()):
         homes.setdefault(router, []).append(terminal_name(network, terminal))

@@ -54,7 +54,7 @@ def layout(network: Network) -> Layout:
             part = network.labels["subgraph"]
             coordinates[0] = coordinates[0] + part * (coordinates[0].max() + 2)
             return Layout(_grid(coordinates), None, "grid")
-        return Layout(_grid(coordinates), None, "grid", _ways_back(network, coordinates))
+        return Layout(_grid(coordinates), None, "grid", _ring_closures(network, coordinates))
     for name in ("level", "stage"):
         if name in network.labels:
             return _levels(network, network.labels[name])
@@ -63,8 +63,8 @@ def layout(network: Network) -> Layout:
     return _free(network)
 
 
-def _ways_back(network: Network, coordinates: list[np.ndarray]) -> np.ndarray:
-    """Tell which channels close a ring: those from end to end of a dimension in which all others lead to a neighbour."""
+def _ring_closures(network: Network, coordinates: list[np.ndarray]) -> np.ndarray:
+    """Find the channels that close a ring: those from end to end of a dimension in which all others lead to a neighbour."""
     start, end = network.router_edges.T
     steps = np.array([np.abs(coordinate[end] - coordinate[start]) for coordinate in coordinates]).reshape(len(coordinates), -1)
     alone = (steps > 0).sum(axis=0) == 1
@@ -121,7 +121,7 @@ def _levels(network: Network, level: np.ndarray) -> Layout:
 
 
 def _beneath(network: Network, places: np.ndarray) -> np.ndarray | None:
-    """Terminals in a row under the lowest routers; None where they hang on other levels too."""
+    """Terminals in a row under the lowest routers; None if other levels have terminals, too."""
     home = network.terminal_routers
     if np.unique(places[home, 1]).size != 1:
         return None

@@ -1,4 +1,4 @@
-"""From the table of runs to curves: what makes a curve, what is averaged (seeds, nothing else), and what state a place is in."""
+"""From the table of runs to curves: their keys, their averages (over seeds, nothing else), and the state of each place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STUDENT = (
 
 
 class State(IntEnum):
-    """What a number is worth; of several runs the worst counts."""
+    """The quality of a number; of several runs the worst counts."""
 
     STEADY = 0
     #: The run reached ``max_cycles`` before its precision: an estimate.
@@ -47,13 +47,13 @@ STATES = {"max_cycles": State.LIMIT, "saturated": State.SATURATED, "deadlock": S
 
 
 def state(row: Mapping[str, Any], column: str = "") -> State:
-    """Tell what the numbers of a run are worth; of a search for saturation, its answer is steady."""
+    """Return the quality of a run's numbers; the answer of a search for saturation is steady."""
     found = STATES.get(str(row.get("status")), State.STEADY)
     return State.STEADY if found == State.SATURATED and column in OF_SATURATION else found
 
 
 def is_latency(column: str) -> bool:
-    """Tell whether a column is a latency, which a saturated run does not have."""
+    """Return whether a column is a latency, which a saturated run does not have."""
     return column.startswith(_columns.LATENCIES)
 
 
@@ -77,17 +77,17 @@ class Spot:
 
 @dataclass(frozen=True)
 class Curve:
-    """The places of a curve in the order in which a line joins them, and the values of the keys that set it apart."""
+    """The places of a curve in the order of its line, and the values of its keys."""
 
     values: tuple[Any, ...]
     spots: list[Spot]
     name: str = field(default="")
-    #: Places on the abscissa whose runs are missing.
+    #: Places on the abscissa with missing runs.
     gaps: tuple[float, ...] = ()
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a cell is empty: None, or the NaN of a data frame."""
+    """Return whether a cell is empty: None, or the NaN of a data frame."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -102,8 +102,8 @@ def varied(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name in inputs if len({token(row.get(name)) for row in rows}) > 1]
 
 
-def own_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) -> list[str]:
-    """Give the varied keys that the abscissa and the named series leave open: each must set curves apart, or they would be mixed."""
+def curve_keys(rows: Sequence[Mapping[str, Any]], x: str, named: Sequence[str]) -> list[str]:
+    """Return the varied keys besides the abscissa and the named series: each must distinguish curves, or they would be mixed."""
     along = {x}
     if not _is_place(x):
         along.add("traffic.load")  # latency over throughput: the load moves along the curve
@@ -187,7 +187,7 @@ def label(values: Iterable[Any]) -> str:
 
 
 def categories(rows: Sequence[Mapping[str, Any]], x: str) -> dict[str, int] | None:
-    """Give places to the values of a column that are no numbers; None where all are."""
+    """Give places to the values of a column that are not numbers; None if all are numbers."""
     known = [row.get(x) for row in rows if not is_missing(row.get(x))]
     if not any(math.isnan(_columns.number(value)) for value in known):
         return None
@@ -199,7 +199,7 @@ def _is_place(x: str) -> bool:
 
 
 def _decides(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], key: str) -> bool:
-    """Tell whether rows that agree in `keys` agree in `key`."""
+    """Return whether rows that agree in `keys` agree in `key`."""
     seen: dict[tuple[str, ...], str] = {}
     return all(seen.setdefault(tuple(token(row.get(one)) for one in keys), token(row.get(key))) == token(row.get(key)) for row in rows)
 

@@ -25,12 +25,12 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 #: When the colours come round again, the line differs.
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 3, 1, 1, 1)))
-#: More curves than this nobody tells apart.
+#: The largest number of distinguishable curves.
 MAX_CURVES = len(COLOURS) * len(DASHES)
 #: Text and axes. One colour that nothing else has, so that a page can replace it by its own.
 INK = "#24292f"
 FAINT = "#8c959f"
-#: From little to much traffic; every colour of it stands on light and dark pages.
+#: From little to much traffic; every colour is visible on light and dark pages.
 HEAT = ("#8fb0c9", "#6f9fc4", "#e0b23c", "#dd7a1f", "#b3261e")
 
 #: How every legend looks.
@@ -45,7 +45,7 @@ LEGEND: dict[str, Any] = {
 
 
 def new_axes(width: float = 6.4, height: float = 4.0) -> Axes:
-    """Make axes on a figure of their own (inches), without a window and without pyplot's global list of figures."""
+    """Make axes on a new figure (inches), without a window and without pyplot's global list of figures."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -65,13 +65,13 @@ def identity(number: int) -> dict[str, Any]:
 
 
 def write(text: Text, words: str) -> None:
-    """Set words of a user: mathematics where Matplotlib can set it, else as they stand; without control characters."""
+    """Set words of a user: mathematics where Matplotlib can set it, else unchanged; without control characters."""
     from matplotlib.mathtext import MathTextParser
 
     words = printable(words)
     try:
         MathTextParser("path").parse(words)
-    except Exception:  # noqa: BLE001  # whatever a parser does with what is no mathematics
+    except Exception:  # noqa: BLE001  # a parser may raise anything for text that is not mathematics
         text.set_parse_math(False)
     text.set_text(words)
 
@@ -98,7 +98,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str,
     ax : matplotlib.axes.Axes
         The axes, with their labels.
     handles, names : sequences
-        What it shows.
+        The content.
     heading : str
         Its title.
     grow : bool
@@ -122,7 +122,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str,
 
 
 def _legend_below(ax: Axes, handles: Sequence[Any], names: Sequence[str], heading: str, *, grow: bool) -> Legend:
-    """Put a legend below the texts of the abscissa, in as many columns as there is room for."""
+    """Put a legend below the texts of the abscissa, in all columns that fit."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = figure_of(ax)
@@ -157,7 +157,7 @@ def heat() -> Colormap:
 
 
 def tidy(ax: Axes) -> None:
-    """Remove what carries no information, and set ink and grid."""
+    """Remove uninformative parts, and set ink and grid."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -208,7 +208,7 @@ def save(ax: Axes, path: str | Path, **options: Any) -> Path:
     figure = figure_of(ax)
     if figure.get_layout_engine() is None and any(one.get_legend() is not None for one in figure.axes):
         options.setdefault("bbox_inches", "tight")  # a legend outside of the axes may lie outside of such a figure
-    # Type 42: journals refuse the Type 3 fonts that Matplotlib embeds by itself.
+    # Type 42: journals refuse the Type 3 fonts that Matplotlib embeds by default.
     if path.suffix.removeprefix(".") not in figure.canvas.get_supported_filetypes():
         raise ArgumentError(f"{path}: no format has the ending `{path.suffix}`; use .svg, .pdf, .png or .eps")
     try:

@@ -1,4 +1,4 @@
-"""What a page says of the points and lines of a figure when somebody points at them."""
+"""Tooltips for the points and lines of a figure."""
 
 from __future__ import annotations
 

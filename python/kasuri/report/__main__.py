@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("directories", type=Path, nargs="+", metavar="DIR", help="a folder that `kasuri run` has written")
     parser.add_argument("-o", "--output", type=Path, help="the page to write (one folder; default: DIR/report.html)")
     parser.add_argument("--index", type=Path, help="also write a page that leads to those of all folders")
-    parser.add_argument("--plots", default="svg,pdf,png", help="write the plots beside it with these endings (default: %(default)s)")
+    parser.add_argument("--plots", default="svg,pdf,png", help="write the plots next to the page in these formats (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.output and len(options.directories) > 1:
         parser.error("-o takes one folder; several folders have their pages inside them")

@@ -1,4 +1,4 @@
-"""A drawing on the page: its SVG, the words under it, and what it says where somebody points."""
+"""A drawing on the page: its SVG, its caption, and its tooltips."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Figure:
 
 
 def inline(ax: Any, salt: str, caption: str, name: str = "") -> Figure:
-    """Make a figure that takes its ink from the page, so that it stands on light and dark; `name` is for who cannot see it."""
+    """Make a figure with the ink of the page, for light and dark backgrounds; `name` is for screen readers."""
     from markupsafe import Markup, escape
 
     text = style.svg_text(ax, salt).replace(style.INK, "currentColor")

@@ -22,10 +22,10 @@ from kasuri.results import Results
 
 #: More maps than this tire the reader; those left out are counted.
 MAX_MAPS = 12
-#: Of more routers a map shows nothing but noise: each of its points is the mean over thousands of pairs, most of which have no channel.
+#: The largest number of mapped routers: with more, each point is the mean over thousands of pairs, mostly without a channel.
 MAX_MAPPED_ROUTERS = 10_000
-#: Channels of one run that are called busy: alone, and beside other runs.
-BUSIEST, BUSIEST_OF_SEVERAL = 10, 5
+#: Channels of one run in the list of busy ones: of a single run, and of several.
+BUSIEST_CHANNELS, BUSIEST_PER_MAP = 10, 5
 
 
 def networks(results: Results, built: Built) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def utilisation(results: Results, built: Built) -> dict[str, Any]:
         draw = draw_network if drawable(network) else channel_utilisation if is_mapped else utilisation_by_class
         ax = draw(network, utilisation=values, highest=highest)
         figures.append(inline(ax, f"map{number}", point, f"Channel utilisation, {point}"))
-        busiest += _busiest(network, values, point, BUSIEST if len(maps) == 1 else BUSIEST_OF_SEVERAL)
+        busiest += _busiest(network, values, point, BUSIEST_CHANNELS if len(maps) == 1 else BUSIEST_PER_MAP)
         mapped += is_mapped
         if not is_mapped:
             classes += [_line(one, point) for one in channel_classes(network, values)]
@@ -95,7 +95,7 @@ def _line(one: ChannelClass, point: str) -> dict[str, Any]:
 
 
 class Built:
-    """The networks of the runs, of which the last one is kept: to build one of a million terminals takes seconds and a gigabyte."""
+    """The networks of the runs; only the last one is kept: to build one of a million terminals takes seconds and a gigabyte."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
@@ -113,7 +113,7 @@ class Built:
 
 
 def network_of(results: Results, row: Mapping[str, Any]) -> Network | KasuriError:
-    """Give the network that a run was made on: as it was kept; else built again, where it agrees with what the run says of it."""
+    """Return the network of a run: as it was kept; else built again, if it agrees with the run's columns."""
     try:
         kept = results.network(row)
         if kept is not None:
@@ -165,7 +165,7 @@ def _by_network(results: Results) -> list[list[dict[str, Any]]]:
 
 
 def _name_of_network(results: Results, row: Mapping[str, Any]) -> str:
-    """Give what equal networks have in common."""
+    """Return the common name of equal networks."""
     return str(row.get("network_id") or json.dumps(_table(results, row), sort_keys=True))
 
 

@@ -1,4 +1,4 @@
-"""Writes the pages: gathers what :mod:`kasuri.report.sections` has made and fills the templates."""
+"""Writes the pages: collects the sections of :mod:`kasuri.report.sections` and fills the templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kasuri.results import Results, read
 
 
 def write(directory: str | Path, output: str | Path | None = None, *, plots: Sequence[str] = ()) -> Path:
-    """Write the page about the results in a folder, and the table as Parquet beside them.
+    """Write the page about the results in a folder, and the table as Parquet next to the page.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def title_of(results: Results) -> str:
 
 
 def versions(results: Results | None = None) -> list[tuple[str, str]]:
-    """Give what made the results and the page."""
+    """Return the versions of the programs that made the results and the page."""
     import matplotlib
 
     made = sorted({_version(row.get("kasuri_version"), row.get("kasuri_commit")) for row in results or [] if row.get("kasuri_version")})
@@ -140,4 +140,4 @@ def render(template: str, *, home: str = "kasuri.report", **values: Any) -> str:
 
 def replace(path: Path, text: str) -> Path:
     """Write a page."""
-    return _files.replace(path, lambda beside: beside.write_text(text))
+    return _files.replace(path, lambda temporary: temporary.write_text(text))

@@ -1,4 +1,4 @@
-"""What stands on the page: each function makes one section out of the results."""
+"""The sections of the page: each function makes one out of the results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATUS_MEANINGS = {
     "saturated": "The network accepts less than is offered: queues grow without end. This is a result; a latency would grow "
     "with the length of the run instead of describing the network, so none is given. The accepted throughput does describe it.",
     "max_cycles": "The run reached measure.max_cycles before the precision was reached. Its numbers are estimates.",
-    "deadlock": "Nothing moves any more: packets wait for each other in a cycle, or programs for what nobody will send.",
+    "deadlock": "Deadlock: packets wait for each other in a cycle, or programs for messages that were never sent.",
     "failed": "The run could not be done; the message says why.",
 }
 #: Figures of this size (inches) can be read on a telephone and fill half of a wide page.
@@ -52,7 +52,7 @@ MAIN_ANSWERS = (
 
 #: What the summary of closed workloads shows, where runs have it.
 TIME_ANSWERS = ("completion_time", "completion_time_ns", "efficiency", "accepted_throughput_mean", "channel_utilisation_max")
-#: What is told of sweeps over which links are down, and by which percentiles.
+#: The quantities reported for sweeps over failed links, and their percentiles.
 SPREAD_ANSWERS = (
     "completion_time",
     "completion_time_ns",
@@ -126,7 +126,7 @@ def at_a_glance(results: Results) -> dict[str, Any] | None:
 
 
 def times_at_a_glance(results: Results) -> dict[str, Any] | None:
-    """Sum up closed workloads: how long each took, the mean over seeds, and what else tells how well the network was used."""
+    """Sum up closed workloads: the time of each, the mean over seeds, and the use of the network."""
     if not is_closed(results):
         return None
     keys = [key for key in results.swept if key not in SEEDS]
@@ -143,7 +143,7 @@ def times_at_a_glance(results: Results) -> dict[str, Any] | None:
 
 
 def spread_over_faults(results: Results) -> dict[str, Any] | None:
-    """Give the 10th, 50th and 90th percentiles of each answer over the drawn faults, of runs that differ in nothing but what is drawn."""
+    """Return the 10th, 50th and 90th percentiles of each answer over the drawn faults, of runs that differ only in these."""
     if "faults.seed" not in results.swept:
         return None
     keys = [key for key in results.swept if key not in SEEDS]
@@ -195,7 +195,7 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
 
 
 def deadlocks(results: Results) -> list[tuple[str, str, list[str]]]:
-    """Tell of the runs that came to a standstill: why, and the cycle of waiting channels, or who waits for what."""
+    """Describe the deadlocked runs: the reason, and the cycle of waiting channels or the blocked programs."""
     return [(point_of(results, row), row.get("message") or "", row["deadlock"]) for row in results if row.get("deadlock")]
 
 
@@ -209,7 +209,7 @@ def groups(rows: Sequence[dict[str, Any]], split: Sequence[str]) -> list[tuple[l
 
 
 def sort_key(value: Any) -> str:
-    """Give what the page's script sorts by: the number in full, or the text."""
+    """Return the sort key of the page's script: the number in full, or the text."""
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
