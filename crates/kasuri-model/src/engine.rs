@@ -692,7 +692,7 @@ pub enum EngineError {
     #[error("{}", sentences(.0))]
     Refused(Vec<Refusal>),
     /// A program of an endpoint's machine is stuck: an error in the program, or an internal error.
-    #[error("the program of node {node} cannot go on: {what}")]
+    #[error("the program of node {node} is stuck: {what}")]
     Program {
         /// The node.
         node: u32,
@@ -700,7 +700,7 @@ pub enum EngineError {
         what: String,
     },
     /// Nothing moves any more, although packets are inside that do not wait for each other.
-    #[error("in cycle {cycle} nothing can move any more: {what}")]
+    #[error("deadlock detected at cycle {cycle}: {what}")]
     Standstill {
         /// When.
         cycle: u64,
@@ -708,7 +708,7 @@ pub enum EngineError {
         what: String,
     },
     /// A conservation law is broken: a defect of Kasuri.
-    #[error("the simulator's books do not balance in cycle {cycle}: {what}; this is a defect of Kasuri")]
+    #[error("internal error: inconsistent counts at cycle {cycle}: {what}")]
     Unbalanced {
         /// When it was found.
         cycle: u64,

@@ -23,19 +23,18 @@ pub const MAX_VIRTUAL_CHANNELS: u32 = 256;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouterParameters {
-    /// When a packet may go on: `wormhole` flit by flit; `virtual-cut-through` flit by flit into a buffer that has room for all
-    /// of it; `store-and-forward` only when all of it has arrived.
+    /// When a packet may move on: `wormhole` flit by flit; `virtual-cut-through` flit by flit into a buffer with room for all of it;
+    /// `store-and-forward` only when all of it has arrived.
     pub switching: Switching,
     /// Virtual channels of each port, 1 to 256.
     pub virtual_channels: u32,
-    /// One virtual channel for each terminal, by which the packets to it go on all channels; `virtual_channels` is then the
-    /// number of terminals.
+    /// One virtual channel for each destination terminal, on all channels; `virtual_channels` is then the number of terminals.
     pub vc_per_destination: bool,
-    /// A source whose last packet entered by a virtual channel outside the range of its next one tries the first of that range alone,
-    /// as in BookSim 2; otherwise it tries them all.
+    /// If the last packet of a source entered by a virtual channel outside the range of the next packet, the source tries only the first of
+    /// that range, as in BookSim 2; otherwise it tries them all.
     pub first_after_change: bool,
-    /// Each class of `[traffic]` has a queue of its own at its source; the queues take turns flit by flit, so that packets of several
-    /// classes enter the network side by side (as in BookSim 2). Otherwise a source has one queue and sends packet after packet.
+    /// Each class of `[traffic]` has a separate queue at its source; the queues take turns flit by flit, so that packets of several classes
+    /// enter the network in parallel (as in BookSim 2). Otherwise a source has one queue and sends packet after packet.
     pub class_queues: bool,
     /// Buffer of each virtual channel of an input port, in flits.
     pub buffer_flits: u32,
@@ -61,14 +60,14 @@ pub struct RouterParameters {
     pub speculation: Speculation,
     /// The route of the next router is computed one router ahead: RC takes no cycle.
     pub lookahead: bool,
-    /// With lookahead, when a routing that looks at congestion decides: `on-arrival`: as the head comes to the front of its buffer, by what
-    /// the router knows then; `on-departure`: as the head leaves the router before, or its source, by what the next router knows in that
-    /// cycle (as in BookSim 2).
+    /// With lookahead, when a congestion-aware routing decides: `on-arrival`: as the head comes to the front of its buffer, by the state of
+    /// its router; `on-departure`: as the head leaves the router before, or its source, by the state of the next router in that cycle (as
+    /// in BookSim 2).
     pub lookahead_decides: LookaheadDecides,
-    /// How a routing that looks at congestion measures that of an output: `claimed`: the flits beyond it whose credits are not back, and
-    /// half of the flits of packets that are routed to it and have not left, from the cycle in which the head is routed; outputs that
-    /// differ by less than half of the packet's flits are equal, and one is drawn; `credits`: only the flits whose credits are not back,
-    /// so that heads routed one after the other all find the same output free (as in BookSim 2).
+    /// How a congestion-aware routing measures an output: `claimed`: the flits beyond it with outstanding credits, and half of the flits of
+    /// packets that are routed to it and have not left, from the cycle in which the head is routed; outputs that differ by less than half
+    /// of the packet's flits are equal, and one is drawn; `credits`: only the flits with outstanding credits, so that heads routed one
+    /// after the other all find the same output free (as in BookSim 2).
     pub congestion: Congestion,
     /// Cycles that a credit waits in the router before it is sent, 0 to 65535.
     pub credit_delay: u32,
@@ -80,9 +79,10 @@ pub struct RouterParameters {
     pub vc_busy_when_full: bool,
     /// Bubble flow control on the rings of a torus: a packet that enters a ring (from a terminal, from another dimension or direction, or from
     /// another virtual channel) gets a virtual channel only where there is room for two packets, so that rings never fill up and need no dateline.
-    /// It asks for virtual cut-through or store-and-forward, and for packets of one length.
+    /// It requires virtual cut-through or store-and-forward, and for packets of one length.
     pub bubble: bool,
-    /// Heads prefer virtual channels whose buffer is empty, where the allocator heeds preferences (the separable ones, wavefronts, `select`).
+    /// Heads prefer virtual channels with an empty buffer, where the allocator heeds preferences (the separable ones, wavefronts,
+    /// `select`).
     pub vc_prefer_empty: bool,
     /// Which flits cross the switch (`kasuri list allocators`).
     pub switch_allocator: AllocatorParameters,
@@ -91,8 +91,8 @@ pub struct RouterParameters {
     pub priority: Priority,
     /// Inputs that the switch has for each input port: virtual channel v uses input v mod this number.
     pub input_speedup: u32,
-    /// Outputs that the switch has for each output port: input port p uses output p mod this number. What they bring at once waits in
-    /// the output's buffer.
+    /// Outputs of the switch for each output port: input port p uses output p mod this number. Simultaneous flits wait in the output's
+    /// buffer.
     pub output_speedup: u32,
     /// Steps that the router takes in a cycle, 1 to 64; each stage of a cycle then takes a step. Fractions add up: with 1.5 every other
     /// cycle has two steps.
@@ -102,43 +102,42 @@ pub struct RouterParameters {
     pub output_buffer_flits: Option<u32>,
     /// An input and an output of the switch stay connected until the packet's tail has crossed, or its flits or credits run out.
     pub hold_switch: bool,
-    /// What a stage of several cycles does with flits that arrive while it works: `pipelined`: it takes new ones in every cycle; `batched`:
-    /// it takes all that wait when it has finished with those before (RC and ST; as BookSim 2 does).
+    /// How a stage of several cycles treats flits that arrive while it works: `pipelined`: it takes new ones in every cycle; `batched`: it
+    /// takes all waiting ones when it has finished with those before (RC and ST; as BookSim 2 does).
     pub long_stages: LongStages,
     /// Guesses a packet's output before it arrives (`kasuri list predictors`).
     pub predictor: String,
-    /// What the predictor static-straight guesses at the top of a fat tree, where nothing leads up: `next`: input i and output i + 1,
-    /// which is the default; `pairs`: inputs 2i and 2i + 1 and each other's outputs; `back`: the output that leads back, which is never
-    /// right.
+    /// The guess of the predictor static-straight at the top of a fat tree, where nothing leads up: `next`: input i and output i + 1, which
+    /// is the default; `pairs`: inputs 2i and 2i + 1 and each other's outputs; `back`: the output that leads back, which is never right.
     pub predictor_fold: Option<Fold>,
     /// Lines of an input port's table of the predictor finite-context, 1 to 1024; 64 unless given.
     pub predictor_entries: Option<u32>,
     /// Outputs that an input port remembers for the predictor finite-context, 1 to 4; 2 unless given.
     pub predictor_history: Option<u32>,
-    /// The predictor of each level of a fat tree for the predictor by-level, the leaves' first; `none` stands for none.
+    /// The predictor of each level of a fat tree for the predictor by-level, the leaves' first; `none` for no predictor.
     pub predictor_levels: Option<Vec<String>>,
     /// The file of the predictor table, relative to the experiment file: comma-separated values with the columns router, input and output.
     pub predictor_table: Option<String>,
-    /// What stands in that file.
+    /// The content of that file.
     #[serde(skip)]
     #[schemars(skip)]
     pub guesses: Option<Arc<Table>>,
     /// Which guesses are right: `any-up`: where a packet may take any port up a fat tree, the predicted one will do; `exact`: only
     /// the port that the routing chooses.
     pub predictor_match: PredictorMatch,
-    /// What happens to a flit that was sent to a wrongly predicted output: `kill`: it is dropped inside the router; `hint`: bits in front
-    /// of the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves, if there is a place for it, and
-    /// is dropped by the next router, which then gives back its virtual channel and its place in the buffer.
+    /// How a flit is treated that was sent to a wrongly predicted output: `kill`: it is dropped inside the router; `hint`: bits in front of
+    /// the packet show that the guess is wrong before the flit leaves its buffer; `forward`: it leaves, if there is a place for it, and is
+    /// dropped by the next router, which then gives back its virtual channel and its place in the buffer.
     pub on_miss: OnMiss,
-    /// With `on_miss = "hint"`, cycles that the hint bits in front of a packet take on each channel, 0 to 1000: the packet arrives so much
-    /// later, and keeps the channel so much longer.
+    /// With `on_miss = "hint"`, cycles of the hint bits in front of a packet on each channel, 0 to 1000: they delay the packet's arrival
+    /// and extend its use of the channel.
     pub hint_cycles: u32,
-    /// With `on_miss = "forward"`, which flits leave by a wrong output: `head`: the head alone, which is the default; `until-route`: the
-    /// flits behind it as well that come before its route computation has ended.
+    /// With `on_miss = "forward"`, which flits leave by a wrong output: `head`: only the head, which is the default; `until-route`: also
+    /// the flits behind it that come before its route computation has ended.
     pub forward_copies: Option<ForwardCopies>,
-    /// What a right prediction saves: `both`: the stages but ST, and the wait for the end of the flit where its transfer (`LT`) takes
-    /// time; `stages`: the stages alone, so that a flit passes on once all of it has come; `wait`: the wait alone, so that the front of a
-    /// flit goes through all stages as it arrives. The last two tell what each of the two causes is worth.
+    /// What a right prediction saves: `both`: the stages but ST, and the wait for the end of the flit where its transfer (`LT`) takes time;
+    /// `stages`: only the stages, so that a flit passes on once all of it has come; `wait`: only the wait, so that the front of a flit goes
+    /// through all stages as it arrives. The last two separate the two effects.
     pub hit_saves: HitSaves,
     /// Where packets wait: `input-queued`: in the virtual channels of the input ports; `virtual-output-queued`: each input port has a queue
     /// for each output, and sends from one of them at a time; `crosspoint`: there is a queue for each pair of an input and an output, and
@@ -153,16 +152,16 @@ pub struct RouterParameters {
     /// Output-queued routers, in place of `pipeline`: how long a packet is in the router if nothing is in its way, from the arrival of its last
     /// flit (with virtual cut-through of its first one) until it can leave. A number of cycles, or a time such as `"600 ns"`.
     pub latency: Option<CyclesOrTime>,
-    /// Output-queued routers: what happens where a queue is full. `unlimited`: none ever is. `pause`: an input port whose packets take more than
-    /// `queue_flits` in the queues of its router pauses the channel that leads to it, until they take no more than that. `drop`: a packet that
-    /// finds no room for the whole of it in the queue of its output is lost.
+    /// Output-queued routers: the reaction to a full queue. `unlimited`: none ever is. `pause`: an input port with packets of more than
+    /// `queue_flits` in the queues of its router pauses the channel that leads to it, until they take no more than that. `drop`: a packet
+    /// without room for the whole of it in the queue of its output is lost.
     pub queue: Queue,
-    /// With `queue = "pause"`, flits of the packets from one input port that its router takes before it pauses the channel, what is under way
-    /// then not counted. With `queue = "drop"`, flits that wait in the queue of an output at most, the packet that is sent not counted. At least
-    /// those of the longest packet.
+    /// With `queue = "pause"`, flits of packets from one input port that its router accepts before it pauses the channel, not counting
+    /// those under way at that time. With `queue = "drop"`, the most waiting flits in the queue of an output, not counting the packet that
+    /// is sent. At least those of the longest packet.
     pub queue_flits: Option<u32>,
-    /// With `queue = "drop"`, how long after the loss of a packet its source may send it again, before all others: the time-out, or the notice. A
-    /// number of cycles, or a time such as `"10 us"`. Without it what is lost stays lost, which only open traffic can bear.
+    /// With `queue = "drop"`, the time from the loss of a packet until its source may resend it, before all others: the time-out, or the
+    /// notice. A number of cycles, or a time such as `"10 us"`. Without it lost packets stay lost, which only open traffic tolerates.
     pub resend_after: Option<CyclesOrTime>,
     /// Output-queued routers: how the messages that a terminal has to send share its channel. `packet`: they take turns, packet by packet;
     /// `message`: one after the other, first come, first served.
@@ -243,14 +242,14 @@ pub enum Architecture {
 /// The longest latency of a router, cycles.
 pub const MAX_LATENCY: u32 = 1 << 28;
 
-/// What happens where a queue of an output-queued router is full.
+/// The reaction to a full queue of an output-queued router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {
     /// None ever is.
     #[default]
     Unlimited,
-    /// The router pauses the channel of the input port whose packets take too much.
+    /// The router pauses the channel of an input port with too many waiting flits.
     Pause,
     /// A packet for which there is no room is lost.
     Drop,
@@ -267,8 +266,8 @@ pub enum SourceTurns {
     Message,
 }
 
-/// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way; and what an output does if
-/// several of its queues could send.
+/// From the arrival of a head at a crosspoint router to its departure, in cycles, if nothing is in the way; and the choice of an output
+/// among several of its queues that could send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrosspointParameters {
@@ -293,7 +292,7 @@ impl Default for CrosspointParameters {
     }
 }
 
-/// Reads a structure from a table alone: serde would take a list of its values as well.
+/// Reads a structure only from a table: serde would also take a list of its values.
 fn from_table<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
     toml::Table::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
 }
@@ -324,11 +323,11 @@ pub enum PredictorMatch {
     Exact,
 }
 
-/// What happens to a flit that crossed the switch to a wrongly predicted output.
+/// The treatment of a flit that crossed the switch to a wrongly predicted output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMiss {
-    /// Route computation runs beside the traversal and stops the flit inside the router.
+    /// Route computation runs in parallel with the traversal and stops the flit inside the router.
     #[default]
     Kill,
     /// Hint bits in front of the packet show that the prediction is wrong before anything crosses.
@@ -348,7 +347,7 @@ pub enum ForwardCopies {
     UntilRoute,
 }
 
-/// What a flit saves that a right prediction takes on.
+/// The savings of a rightly predicted flit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HitSaves {
@@ -361,7 +360,7 @@ pub enum HitSaves {
     Wait,
 }
 
-/// How far a packet must have come before it goes on.
+/// How far a packet must have come before it moves on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switching {
@@ -419,7 +418,7 @@ pub enum Priority {
     LocalAge,
     /// Those that have crossed more routers.
     HopCount,
-    /// Those in whose virtual channel more flits wait.
+    /// Those with more flits waiting in their virtual channel.
     QueueLength,
     /// Those of a lower running number at their source.
     Sequence,
@@ -429,21 +428,21 @@ pub enum Priority {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speculation {
-    /// An allocation of their own, after that of the real ones.
+    /// A separate allocation, after that of the real ones.
     #[default]
     Apart,
     /// One allocation of both, speculative bids at the lowest priority.
     Together,
 }
 
-/// What counts as the congestion of an output.
+/// The measure of an output's congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// The flits that routed packets still have to send to it (counted half), and the flits beyond it whose credits are not back.
+    /// The flits that routed packets still have to send to it (counted half), and the flits beyond it with outstanding credits.
     #[default]
     Claimed,
-    /// The flits beyond it whose credits are not back.
+    /// The flits beyond it with outstanding credits.
     Credits,
 }
 
@@ -458,7 +457,7 @@ pub enum LookaheadDecides {
     OnDeparture,
 }
 
-/// What a stage of several cycles does with flits that arrive while it works.
+/// How a stage of several cycles treats flits that arrive while it works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LongStages {
@@ -504,7 +503,7 @@ pub struct Pipeline {
     pub switch_extra_cycles: u32,
     /// Cycles from the switch grant to the sending on the channel: switch traversal and serialisation.
     pub traversal_cycles: u32,
-    /// Cycles of route computation alone: as long as a wrong prediction is not found out.
+    /// Cycles of route computation: until a wrong prediction is detected.
     pub computation_cycles: u32,
     /// Of `traversal_cycles`, those of serialisation (`Ser`), which a predicted flit passes by.
     pub serialisation_cycles: u32,
@@ -560,8 +559,8 @@ impl Pipeline {
         self.head_cycles() - (self.traversal_cycles - self.serialisation_cycles)
     }
 
-    /// Cycles by which the front of a flit that passes on in one cycle leaves before its end has arrived. If a hit saves the wait alone,
-    /// the stages of the flit use up part of them.
+    /// The cycles between the departure of the front of a flit that passes on in one cycle and the arrival of its end. If a hit saves only
+    /// the wait, the stages of the flit use up part of them.
     pub fn front_cycles(&self, hit_saves: HitSaves) -> u32 {
         match hit_saves {
             HitSaves::Both => self.link_cycles,
@@ -656,7 +655,7 @@ impl RouterParameters {
         predictor::check(&self.predictor, &self.predictor_options()).map_err(|(key, problem)| (key.to_owned(), problem))
     }
 
-    /// The virtual channels by which a packet to `destination` may enter the network, of those of its class.
+    /// The virtual channels that a packet to `destination` may use to enter the network, of those of its class.
     #[inline]
     pub fn entering(&self, destination: TerminalId, class: VirtualChannels) -> VirtualChannels {
         if self.vc_per_destination { VirtualChannels::only(destination) } else { class }
@@ -789,12 +788,11 @@ impl RouterParameters {
         if self.private_flits == 0 {
             return wrong(
                 "private_flits",
-                "is 0; each virtual channel needs 1 place of its own, lest packets wait for each other's places for ever".to_owned(),
+                "is 0; each virtual channel needs at least 1 private place, otherwise packets can deadlock".to_owned(),
             );
         }
         if depth < own || depth > u32::from(u16::MAX) {
-            let problem =
-                format!("makes a buffer of {depth} flits; {own}, which the virtual channels have for themselves, to 65535 are possible");
+            let problem = format!("makes a buffer of {depth} flits; {own}, the virtual channels' private places, to 65535 are possible");
             return wrong("port_buffer_flits", problem);
         }
         if self.most_held_flits == Some(0) {

@@ -159,11 +159,11 @@ fn exception(problem: Problem) -> PyErr {
         Problem::Run(error @ RunError::Store(_)) => errors::exception("ResultsError", error.to_string()),
         Problem::Run(error @ RunError::Deadlock { .. }) => errors::exception("DeadlockError", error.to_string()),
         Problem::Run(error) => errors::exception("ConfigError", error.to_string()),
-        Problem::Panic(message) => errors::exception("RunError", format!("a defect of Kasuri: {message}")),
+        Problem::Panic(message) => errors::exception("RunError", format!("internal error: {message}")),
     }
 }
 
 fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    text.unwrap_or("something that cannot happen has happened").to_owned()
+    text.unwrap_or("panic without a message").to_owned()
 }

@@ -168,7 +168,7 @@ impl Archive {
             Ok(())
         })?;
         let wrong = |problem: String| ArchiveError::Wrong { path: path.to_owned(), problem };
-        let missing = || wrong(format!("has no {EFFECTIVE}; an archive that can be run is made by `kasuri pack FOLDER`"));
+        let missing = || wrong(format!("has no {EFFECTIVE}; make an archive with `kasuri pack FOLDER`"));
         let effective = String::from_utf8(effective.ok_or_else(missing)?).map_err(|_| wrong(format!("{EFFECTIVE} is not UTF-8 text")))?;
         let table = table.map(|bytes| read_table(&bytes).map_err(|problem| wrong(format!("{TABLE}: {problem}")))).transpose()?;
         let mut experiments: Vec<String> = table.iter().flat_map(Table::all_experiments).map(str::to_owned).collect();

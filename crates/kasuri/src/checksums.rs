@@ -163,8 +163,10 @@ pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
         return Err("the file is damaged (its checksum differs)".to_owned());
     }
     let rows = table.get("runs").and_then(Value::as_array).ok_or("it has no list `runs`")?;
-    let runs =
-        rows.iter().map(|row| RunRow::from_json(row.clone()).ok_or_else(|| "a run is no object".to_owned())).collect::<Result<_, _>>()?;
+    let runs = rows
+        .iter()
+        .map(|row| RunRow::from_json(row.clone()).ok_or_else(|| "a run is not an object".to_owned()))
+        .collect::<Result<_, _>>()?;
     let text = |name: &str| table.get(name).and_then(Value::as_str).map(str::to_owned);
     let experiments = table.get("experiments").and_then(Value::as_array).into_iter().flatten();
     let experiments = experiments.filter_map(|text| text.as_str().map(str::to_owned)).collect();

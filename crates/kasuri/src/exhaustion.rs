@@ -54,7 +54,7 @@ pub(crate) fn end(lacking: Arguments<'_>) -> ! {
     let mut rest = &mut text[..];
     let _ = writeln!(
         rest,
-        "error: out of memory: the system gives no {lacking} more; all finished runs are kept: run the same command again with more \
+        "error: out of memory: cannot allocate {lacking}; all finished runs are kept; run the same command again with more \
          memory, or with --jobs 1; `kasuri check FILE` says how much a run takes"
     );
     let length = 400 - rest.len();

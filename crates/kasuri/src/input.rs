@@ -182,7 +182,7 @@ impl FolderFiles {
     }
 
     /// Files relative to the folder in which this file lies.
-    pub fn beside(file: &Path) -> Self {
+    pub fn next_to(file: &Path) -> Self {
         Self::new(file.parent().unwrap_or(Path::new("")))
     }
 }

@@ -75,7 +75,7 @@ pub enum ListingError {
         folder: PathBuf,
     },
     /// The list is damaged.
-    #[error("{}, line {line}: {problem}; `kasuri run FILE --plan` writes it anew", path.display())]
+    #[error("{}, line {line}: {problem}; `kasuri run FILE --plan` writes it again", path.display())]
     Damaged {
         /// The list.
         path: PathBuf,
@@ -85,7 +85,7 @@ pub enum ListingError {
         problem: String,
     },
     /// The table is damaged.
-    #[error("{}: {problem}; `kasuri run` writes it anew", path.display())]
+    #[error("{}: {problem}; `kasuri run` writes it again", path.display())]
     DamagedTable {
         /// The table.
         path: PathBuf,
@@ -160,7 +160,7 @@ struct Line {
 impl Line {
     fn head(self) -> Result<RowHead, String> {
         let engine = KNOWN.engine_names().find(|name| *name == self.engine);
-        let engine = engine.ok_or_else(|| format!("there is no engine `{}`", self.engine))?;
+        let engine = engine.ok_or_else(|| format!("unknown engine `{}`", self.engine))?;
         Ok(RowHead { key: self.key, title: self.title, engine, seed: self.seed, inputs: self.inputs.into_iter().collect() })
     }
 }
@@ -480,7 +480,7 @@ pub fn planned_runs(folder: &Path) -> Result<Vec<PlannedRun>, String> {
         return Ok(Vec::new());
     }
     let (document, _) = read_experiment(&path, &[]).map_err(|error| error.to_string())?;
-    let files = FolderFiles::beside(&path).with_copies_of(&document).map_err(|error| error.to_string())?;
+    let files = FolderFiles::next_to(&path).with_copies_of(&document).map_err(|error| error.to_string())?;
     let runs = Runs::all(*KNOWN, &document, &files).map_err(|error| error.to_string())?;
     let planned = runs.planned().iter().map(|run| {
         let head = runs.head(run, &runs.point(run)?);

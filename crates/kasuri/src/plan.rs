@@ -99,7 +99,7 @@ pub enum RunError {
     /// Packets could deadlock. Choose another routing or more virtual channels, or allow it.
     #[error(
         "{document}: routing.algorithm: {finding}\n\
-         choose another routing or more virtual channels; with routing.allow_deadlock = true it runs all the same"
+         choose another routing or more virtual channels; routing.allow_deadlock = true runs it nevertheless"
     )]
     Deadlock {
         /// The experiment file.
@@ -116,7 +116,7 @@ pub enum RunError {
         finding: String,
     },
     /// A row would show what its run does not use: a defect of Kasuri.
-    #[error("{document}: a defect of Kasuri: {problem}")]
+    #[error("{document}: internal error: {problem}")]
     Defect {
         /// The experiment file.
         document: String,
@@ -238,7 +238,7 @@ pub struct Summary {
     pub messages: Vec<String>,
     /// The costs of the computed runs, for estimates of others.
     pub measured: Vec<MeasuredRun>,
-    /// The largest of them and the bytes by which the process grew, if it computed one after the other.
+    /// The largest of them and the growth of the process in bytes, if it computed one after the other.
     pub memory: Option<(Work, f64)>,
     /// True if an engine refused the input of a run.
     refused: bool,
@@ -471,8 +471,8 @@ impl Summary {
         let varies = |name: &str| self.rows.iter().any(|row| row.get(name) != self.rows[0].get(name));
         let inputs = self.rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
         let varying: Vec<&str> = inputs.filter(|name| (name.contains('.') || *name == "engine") && varies(name)).collect();
-        let told: Vec<String> = self.rows.iter().filter_map(|row| no_result(row, &varying)).collect();
-        self.messages.extend(told);
+        let sentences: Vec<String> = self.rows.iter().filter_map(|row| no_result(row, &varying)).collect();
+        self.messages.extend(sentences);
     }
 
     fn how_to_go_on(&self, store: Option<&Store>) -> String {

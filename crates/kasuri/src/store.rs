@@ -384,7 +384,7 @@ impl Store {
         let paths = names.into_iter().map(|id| (id, Self::network_file(&self.folder, id)));
         let is_damaged = |(id, path): &(&str, PathBuf)| fs::read(path).is_ok_and(|bytes| network_id(&bytes) != *id);
         let damaged = paths.filter(is_damaged);
-        damaged.map(|(_, path)| format!("{}: the file is damaged; `kasuri run` writes it anew", path.display())).collect()
+        damaged.map(|(_, path)| format!("{}: the file is damaged; `kasuri run` writes it again", path.display())).collect()
     }
 
     /// The path of the list of all runs.

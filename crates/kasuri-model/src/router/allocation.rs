@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An allocator's name, alone or with its parameters.
+/// An allocator's name, with or without its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum AllocatorParameters {
-    /// The name alone.
+    /// Only the name.
     Name(String),
     /// Name and parameters.
     Detailed {
@@ -99,7 +99,7 @@ impl AllocatorParameters {
             return Err(format!("gives `{}` a draw; only pim draws", self.name()));
         }
         if self.turns() != Turns::default() && self.name() != "maximum-size" {
-            return Err(format!("gives `{}` turns; only maximum-size has an input that moves on by itself", self.name()));
+            return Err(format!("gives `{}` turns; only maximum-size has a rotating first input", self.name()));
         }
         match self.arbiter() {
             ArbiterParameters::Tree { groups: 0, .. } => Err("has a tree of 0 groups; give at least 1".to_owned()),
@@ -139,7 +139,7 @@ pub enum Arbiter {
     RoundRobin,
     /// The one that has not won for longest.
     Matrix,
-    /// The one whose packet was created first.
+    /// The one with the oldest packet.
     Age,
 }
 
@@ -159,9 +159,9 @@ pub enum Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Turns {
-    /// In each cycle in which a request asks for what is free.
+    /// In each cycle with a request for a free resource.
     #[default]
     Asked,
-    /// In each cycle in which a request waits, even if nothing that it could ask for is free. BookSim 2 does so.
+    /// In each cycle with a waiting request, even if none of its resources is free. BookSim 2 does so.
     Waiting,
 }

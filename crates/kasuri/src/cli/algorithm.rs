@@ -22,7 +22,7 @@ enum Action {
         /// The algorithm
         file: PathBuf,
     },
-    /// Prints the algorithm, if MSCCL runs it, with all attributes that its scheduler needs
+    /// Prints the algorithm with all attributes that MSCCL's scheduler needs, if MSCCL can run it
     Write {
         /// The algorithm
         file: PathBuf,

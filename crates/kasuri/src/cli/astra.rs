@@ -35,10 +35,10 @@ pub(super) struct Astra {
     /// Communicator groups (.json)
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
-    /// Which of ASTRA-sim's analytical backends, with --astra-rules [default: aware]
+    /// ASTRA-sim's analytical backend, with --astra-rules [default: aware]
     #[arg(long, value_enum, requires = "astra_rules")]
     backend: Option<Congestion>,
-    /// Which engine runs the messages on the network [default: flow]
+    /// The engine that simulates the messages [default: flow]
     #[arg(long, value_enum, conflicts_with = "astra_rules")]
     engine: Option<EngineWord>,
     /// With --engine flit: bytes of a flit
@@ -50,10 +50,10 @@ pub(super) struct Astra {
     /// Queues of each dimension (ASTRA-sim's num-queues-per-dim)
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     queues: u32,
-    /// Take ASTRA-sim's times, to the nanosecond, in place of an engine's
+    /// Use ASTRA-sim's rules, exact to the nanosecond, instead of an engine
     #[arg(long)]
     astra_rules: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -155,7 +155,7 @@ impl Astra {
     fn layers(&self, cluster: &Cluster, system: &mut System, besides: &mut Vec<String>) -> Result<(Groups, Vec<Trace>), Failure> {
         let path = Path::new(&self.workload);
         if let Some(groups) = &self.groups {
-            let problem = format!("--groups {} has no meaning beside it: its header says who exchanges with whom", groups.display());
+            let problem = format!("leave out --groups {}: the table's header defines the groups", groups.display());
             return Err(Failure::Input(format!("{}: is a table of layers; {problem}", self.workload)));
         }
         let table = layers::parse(&self.workload, &small(path)?).map_err(|error| Failure::Input(error.to_string()))?;
@@ -188,14 +188,14 @@ impl Astra {
         let wrong = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
         let (mut system, nodes) = astra::system(&name(&self.system), &small(&self.system)?).map_err(|error| wrong(&error))?;
         if let Some(path) = nodes {
-            let found = self.beside_system(&path, Path::exists).unwrap_or_else(|| PathBuf::from(&path));
+            let found = self.near_system(&path, Path::exists).unwrap_or_else(|| PathBuf::from(&path));
             system.custom_nodes = astra::custom_nodes(&name(&found), &small(&found)?).map_err(|error| wrong(&error))?;
         }
         Ok(system)
     }
 
     /// A path of the system file: as it is, as ASTRA-sim takes it, or in the folder of that file, or in the one above.
-    fn beside_system(&self, path: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    fn near_system(&self, path: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         let folder = self.system.parent().unwrap_or(Path::new(""));
         [PathBuf::from(path), folder.join(path), folder.join("..").join(path)].into_iter().find(|path| exists(path))
     }
@@ -204,10 +204,10 @@ impl Astra {
     fn algorithms(&self, system: &System, npus: u32) -> Result<BTreeMap<String, Vec<Trace>>, Failure> {
         let mut found = BTreeMap::new();
         for prefix in system.custom.values().chain(system.custom_nodes.values()) {
-            let there = self.beside_system(prefix, |prefix| chakra::is_there(&FolderFiles::new(""), &name(prefix)));
+            let there = self.near_system(prefix, |prefix| chakra::is_there(&FolderFiles::new(""), &name(prefix)));
             let there = there.ok_or_else(|| {
                 let tried = "looked for in the working directory, and in and above the folder of that file";
-                Failure::Input(format!("{}: there is no trace {prefix}.0.et ({tried})", name(&self.system)))
+                Failure::Input(format!("{}: no trace {prefix}.0.et ({tried})", name(&self.system)))
             })?;
             let traces = chakra::read_algorithm(&FolderFiles::new(""), &name(&there), npus);
             found.insert(prefix.clone(), traces.map_err(|unread| Failure::Input(unread.problem()))?);

@@ -26,7 +26,7 @@ pub(super) struct Check {
     /// Sets a key of the file, for example traffic.load=0.3
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Only list the runs: the key of each (for `kasuri run --point`) and the values of the sweep
+    /// List only the runs: the key of each (for `kasuri run --point`) and the values of the sweep
     #[arg(long)]
     points: bool,
     /// List only the costs of the runs: key, seconds of processor time, MiB of memory and the values of the sweep
@@ -43,7 +43,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let (document, _) = read_experiment(&self.file, &self.set)?;
-        let files = FolderFiles::beside(&self.file).with_copies_of(&document)?;
+        let files = FolderFiles::next_to(&self.file).with_copies_of(&document)?;
         if self.points {
             return list_points(&Plan::prepare(&document, &files)?, out);
         }
@@ -178,7 +178,7 @@ fn try_formulas(document: &Document, point: &Point, study: &Study, engine: &dyn 
     }
 }
 
-/// One line for each run: its key and what distinguishes it, separated by tabs.
+/// One line for each run, separated by tabs: its key and the values that distinguish it.
 fn list_points(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Exit, Failure> {
     for run in plan.assignments() {
         let (key, assignments) = run?;
@@ -234,7 +234,7 @@ fn describe_workload(closed: &ClosedWorkload) -> String {
     format!("{messages_of}, in all {flits} flits in {packets} packets")
 }
 
-/// Describes a network with its routing, and says what becomes of packets.
+/// Describes a network with its routing, and its deadlock check.
 fn describe(study: &Study, holds_buffers: bool, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let scenario = &study.scenario;
     let network = &scenario.network;
@@ -268,7 +268,7 @@ fn describe(study: &Study, holds_buffers: bool, out: &mut dyn Write) -> Result<V
         } else {
             "they take the routing's paths only; "
         };
-        let held = if scenario.router.on_miss == OnMiss::Forward { "what they hold comes back by itself" } else { "they hold nothing" };
+        let held = if scenario.router.on_miss == OnMiss::Forward { "release their buffers" } else { "they hold nothing" };
         writeln!(out, "  predictions: {paths}wrong copies wait for nothing, and {held}")?;
     }
     Ok(verdict)

@@ -22,7 +22,7 @@ const MAX_NAMED_RUNS: usize = 20;
 impl Collect {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         if !self.directory.is_dir() {
-            return Err(Failure::Input(format!("{}: is no folder; give the folder of results", self.directory.display())));
+            return Err(Failure::Input(format!("{}: not a folder; give the folder of results", self.directory.display())));
         }
         let collected = collect(&self.directory)?;
         say(&collected.summary.messages);

@@ -25,11 +25,11 @@ pub(super) struct Design {
     /// A TOML file with prices and the floor plan, in place of the built-in ones
     #[arg(long, value_name = "FILE", requires = "terminals")]
     prices: Option<PathBuf>,
-    /// Search for all-to-all schedules where no fast one is known, also for many terminals: takes minutes
+    /// Search for all-to-all schedules where no fast one is known, also for many terminals; takes minutes
     #[arg(long, requires = "terminals")]
     search: bool,
-    /// A TOML file of switches, cables, adapters and optics that can be bought: shows trees of these, their price, power, and what one failed
-    /// spine costs
+    /// A price list of switches, cables, adapters and optics (TOML): shows trees of these, their price, power, and the share lost with a
+    /// failed spine
     #[arg(long, value_name = "FILE", requires = "terminals", conflicts_with_all = ["ports", "prices", "budget", "search", "plot"])]
     price_list: Option<PathBuf>,
     /// With a price list: how many times as much terminals may send as the uplinks of a leaf or a pod carry
@@ -38,7 +38,7 @@ pub(super) struct Design {
     /// With a price list: GPUs of a node, for trees in which the GPUs of a leaf have the same number in their nodes
     #[arg(long, value_name = "GPUS", requires = "price_list", value_parser = clap::value_parser!(u64).range(2..=64))]
     rails: Option<u64>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
     /// Also draw a figure, as SVG, PDF or PNG: the cost of a terminal; without --terminals, how sizes grow with the ports

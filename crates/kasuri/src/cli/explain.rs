@@ -81,7 +81,7 @@ impl<'a> Path<'a> {
                 writeln!(out, "\n`kasuri explain {}=VALUE` explains the keys of one.", self.key)?;
             }
         }
-        let keys = search::names_within(self.schema, &self.parts).into_iter().map(|name| self.row_of(&name, &self.found_within(&name)));
+        let keys = search::names_within(self.schema, &self.parts).into_iter().map(|name| self.row_of(&name, &self.find_within(&name)));
         let keys: Vec<Vec<String>> = keys.collect();
         if !keys.is_empty() {
             writeln!(out, "\n{}", output::table(&["KEY", "DEFAULT", "MEANING"], keys, &[]))?;
@@ -146,7 +146,7 @@ impl<'a> Path<'a> {
         keys.map(|name| row(&[section, &[name.as_str()]].concat().join("."), &found(name))).collect()
     }
 
-    fn found_within(&self, name: &str) -> Found {
+    fn find_within(&self, name: &str) -> Found {
         search::find(self.schema, &[&self.parts[..], &[name]].concat())
     }
 

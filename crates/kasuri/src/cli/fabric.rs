@@ -33,15 +33,15 @@ enum Action {
     Slurm(Slurm),
 }
 
-/// The dumps of one fabric, or the file that `kasuri fabric import` made of them; gzipped or not.
+/// The dumps of one fabric, or the output of `kasuri fabric import`; gzipped or not.
 #[derive(Debug, Args)]
 struct Dumps {
-    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or one
-    /// file that says all: a mesh graph descriptor, NCCL's topology of a node, one of ns-3 or SimAI, GraphML, an edge list, or what `kasuri
-    /// fabric import` wrote
+    /// ibnetdiscover (with or without -p); forwarding tables of dump_lfts, ibroute or OpenSM; opensm-sl2vl.dump; service levels. Or a
+    /// single file with the whole fabric: a mesh graph descriptor, NCCL's topology of a node, one of ns-3 or SimAI, GraphML, an edge list,
+    /// or the output of `kasuri fabric import`
     #[arg(value_name = "DUMP", required = true)]
     files: Vec<PathBuf>,
-    /// Take adapters that are no host's, too: aggregation nodes, routers
+    /// Include adapters outside hosts: aggregation nodes, routers
     #[arg(long)]
     all_adapters: bool,
     /// The rate of cables that ibnetdiscover shows as ???, for example 4xHDR
@@ -88,7 +88,7 @@ impl Dumps {
     }
 }
 
-/// Puts the dumps of a fabric together into a network file: names, rates, addresses, forwarding tables
+/// Combines the dumps of a fabric into a network file: names, rates, addresses, forwarding tables
 #[derive(Debug, Args)]
 struct Import {
     #[command(flatten)]
@@ -103,7 +103,7 @@ struct Import {
 
 /// Audits cables and forwarding tables: unequal trunks, pairs without a route, detours, credit loops, loaded cables
 ///
-/// The exit status is 1 if a route does not arrive: a table without an entry, a port without a cable, or a loop
+/// The exit status is 1 if a route does not arrive: a table without an entry, a port without a cable, or a loop.
 #[derive(Debug, Args)]
 struct AuditCommand {
     #[command(flatten)]
@@ -111,10 +111,10 @@ struct AuditCommand {
     /// Audit only the routes of these pairs of terminals: a line each, SOURCE DESTINATION; each takes the destination's first address
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// How many of the most loaded cables are shown
+    /// Number of the most loaded cables to show
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     top: usize,
-    /// Form of the findings
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -139,13 +139,13 @@ struct JobCommand {
     /// Search a schedule of all-to-alls of at most this many ranks
     #[arg(long, value_name = "RANKS", default_value_t = 256)]
     search: u32,
-    /// How many of the most loaded cables are shown
+    /// Number of the most loaded cables to show
     #[arg(long, value_name = "NUMBER", default_value_t = 5)]
     top: usize,
-    /// Show what every cable carries in this step, from 0
+    /// Show the load of every cable in this step, from 0
     #[arg(long, value_name = "STEP")]
     step: Option<u32>,
-    /// Form of the counts
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
     /// Print the all-to-all's schedule instead, as `kasuri schedule` does
@@ -187,7 +187,7 @@ struct Slurm {
     /// Cables between two switches, for --write edges: Slurm's files do not say
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     trunk: u32,
-    /// Which topology of a topology.yaml is taken [default: the cluster's default, else the first]
+    /// The topology of a topology.yaml to use [default: the cluster's default, else the first]
     #[arg(long, value_name = "NAME")]
     topology: Option<String>,
 }
@@ -334,7 +334,7 @@ impl AuditCommand {
         match (&found.pairs, &found.tables) {
             (Some(pairs), _) => write_pairs(pairs, out)?,
             (None, Some(routes)) => write_routes(routes, out)?,
-            (None, None) => writeln!(out, "\nThere are no forwarding tables: give those of dump_lfts or ibroute, too.")?,
+            (None, None) => writeln!(out, "\nNo forwarding tables: add those of dump_lfts or ibroute.")?,
         }
         Ok(status(&found))
     }
@@ -343,10 +343,7 @@ impl AuditCommand {
         let name = path.display().to_string();
         let text = read_text(path, "pairs are text: a line each, SOURCE DESTINATION")?;
         let pairs = parse_pairs(&name, text.as_bytes(), &fabric.network).map_err(|error| Failure::Input(error.to_string()))?;
-        let tables = fabric
-            .network
-            .tables()
-            .ok_or_else(|| Failure::Input("--pairs: the fabric has no forwarding tables whose routes could be followed".to_owned()))?;
+        let tables = fabric.network.tables().ok_or_else(|| Failure::Input("--pairs: the fabric has no forwarding tables".to_owned()))?;
         Ok(audit_pairs(fabric, tables, &pairs, self.top))
     }
 }
@@ -382,8 +379,8 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
     if let Some(pairs) = &found.pairs {
         rows.extend([
             ("pairs", pairs.routes.to_string()),
-            ("pairs whose packets do not arrive", pairs.unreachable.to_string()),
-            ("pairs whose packets go round: forwarding loops", pairs.going_round.to_string()),
+            ("pairs with undeliverable packets", pairs.unreachable.to_string()),
+            ("pairs with looping packets: forwarding loops", pairs.going_round.to_string()),
             ("credit loops of these pairs", loops(&pairs.cycle, pairs.virtual_lanes, pairs.assumed_lanes.as_ref())),
             ("pairs over the busiest cable", round(pairs.loads.max)),
         ]);
@@ -541,7 +538,7 @@ impl JobCommand {
                 let hosts: Vec<&str> = by_word.keys().map(String::as_str).collect();
                 let meant = nearest(short, &hosts).map(|host| format!(" (the nearest name is `{host}`)")).unwrap_or_default();
                 let (first, last) = (names.of(0), names.of(fabric.network.terminal_count().saturating_sub(1)));
-                Failure::Input(format!("{place}: `{name}` is no host of the fabric{meant}; they are called `{first}` to `{last}`"))
+                Failure::Input(format!("{place}: unknown host `{name}`{meant}; the fabric has `{first}` to `{last}`"))
             })?;
             let is_meant = |terminal: &&TerminalId| self.adapter.as_ref().is_none_or(|text| names.of(terminal.0).contains(text.as_str()));
             let of_host: Vec<TerminalId> = found.iter().filter(is_meant).copied().collect();
@@ -553,7 +550,7 @@ impl JobCommand {
             }
             for terminal in of_host {
                 if let Some(first) = taken.insert(terminal, place.clone()) {
-                    return Err(Failure::Input(format!("{place}: `{name}` stands in {first}, too; each adapter is one rank")));
+                    return Err(Failure::Input(format!("{place}: duplicate `{name}` (first in {first}); each adapter is one rank")));
                 }
                 terminals.push(terminal);
             }

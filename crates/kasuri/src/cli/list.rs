@@ -21,7 +21,7 @@ use std::io::Write;
 pub(super) struct List {
     /// The family to list; without it an overview of all families
     family: Option<Family>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -68,7 +68,7 @@ impl List {
         if self.format == Format::Json {
             writeln!(out, "{:#}", json!({ name: members }))?;
         } else if members.is_empty() {
-            writeln!(out, "There are no {name} in this version.")?;
+            writeln!(out, "This version has no {name}.")?;
         } else {
             let text = |member: &Json, key: &str| member[key].as_str().unwrap_or_default().to_owned();
             // Schedules of different collectives may have the same name.

@@ -50,9 +50,9 @@ enum Command {
     Run(run::Run),
     /// Checks an experiment file without running it
     Check(check::Check),
-    /// Makes the table of runs that were computed in parts, and says which are missing
+    /// Collects the table of runs computed in parts, and lists the missing ones
     Collect(collect::Collect),
-    /// Makes an archive of a folder of results, which `kasuri run` runs again anywhere
+    /// Packs a folder of results into an archive that `kasuri run` can repeat anywhere
     Pack(pack::Pack),
     /// Lists the names that an experiment file may use
     List(list::List),
@@ -72,11 +72,11 @@ enum Command {
     Report(report::Report),
     /// Reproduces published figures: data, plots, and a verdict on each claim
     Reproduce(reproduce::Reproduce),
-    /// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim: when each NPU has finished
+    /// Runs an execution trace of an AI cluster (Chakra) on a network and system of ASTRA-sim, and prints when each NPU finishes
     Astra(astra::Astra),
     /// Checks a collective algorithm of MSCCL (.xml, also gzipped), or writes it again
     Algorithm(algorithm::Algorithm),
-    /// Runs the flows of a connection matrix on an Ethernet fabric, in the formats of UEC htsim: when each is received and acknowledged
+    /// Runs the flows of a connection matrix on an Ethernet fabric, in the formats of UEC htsim, and prints when each is received and acknowledged
     Uec(uec::Uec),
     /// Runs a configuration of BookSim 2
     #[command(name = "booksim")]
@@ -174,7 +174,7 @@ fn report_defect(panic: &PanicHookInfo<'_>) {
     if what.contains(THREAD_STACK_ERROR) {
         exhaustion::end(format_args!("memory for a thread"));
     }
-    let _ = writeln!(io::stderr(), "error: a defect of Kasuri{place}: {what}; please report it with the command and its files");
+    let _ = writeln!(io::stderr(), "error: internal error{place}: {what}; please report it with the command and its files");
 }
 
 /// Runs the command line and returns its exit status: 0 done, 1 some run failed, 2 bad input.

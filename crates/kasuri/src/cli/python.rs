@@ -25,7 +25,7 @@ impl Python {
         Self { program: beside.filter(|path| path.is_file()).map_or_else(|| "python3".into(), PathBuf::into_os_string) }
     }
 
-    /// Runs `python -m module` with what `add` adds to the command, and ends as it does.
+    /// Runs `python -m module` with the arguments of `add`, and returns its exit status.
     pub(super) fn run(&self, module: &str, add: impl FnOnce(&mut Command)) -> Result<Exit, Failure> {
         self.check_package(module)?;
         let mut command = self.command();

@@ -17,7 +17,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         if !self.directory.is_dir() {
-            return Err(Failure::Input(format!("{}: is no folder; give the folder that `kasuri run` wrote", self.directory.display())));
+            return Err(Failure::Input(format!("{}: not a folder; give the folder that `kasuri run` wrote", self.directory.display())));
         }
         let output = self.output.clone().unwrap_or_else(|| self.directory.join("report.html"));
         Python::find().run("kasuri.report", |command| {

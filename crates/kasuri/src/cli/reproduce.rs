@@ -13,7 +13,7 @@ pub(super) struct Reproduce {
     /// The form of the verdicts on standard output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// The folder for runs, data, plots and pages; runs that it holds already are not computed again
+    /// The folder for runs, data, plots and pages; existing runs are not computed again
     #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
     out: PathBuf,
     /// Runs at the same time [default: one for each core]

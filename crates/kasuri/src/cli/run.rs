@@ -84,7 +84,7 @@ impl Run {
             return self.run_archive(out);
         }
         let (document, text) = read_experiment(&self.file, &self.set)?;
-        let files = FolderFiles::beside(&self.file).with_copies_of(&document)?;
+        let files = FolderFiles::next_to(&self.file).with_copies_of(&document)?;
         let part = &self.part;
         if part.plan || part.missing || part.slurm_script {
             return self.list(&document, &files, text, out);
@@ -208,7 +208,7 @@ impl Run {
         Ok(Exit::DONE)
     }
 
-    /// With what options this process computes, if it does: an executor file may say so.
+    /// The options with which this process computes, if it does: an executor file may set them.
     fn local(&self) -> Result<Option<Running>, Failure> {
         let path = Path::new(&self.executor);
         if self.executor == LOCAL_EXECUTOR {

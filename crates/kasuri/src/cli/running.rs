@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 // Options of the commands that run an experiment. A doc comment would replace the command's description in its help.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Running {
-    /// The folder for results; runs that it holds already are not computed again [default: out/<name of the file>]
+    /// The folder for results; existing runs are not computed again [default: out/<name of the file>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time; with an executor, worker processes or jobs [default: one for each core]
@@ -263,7 +263,7 @@ const TABLE_COLUMNS: [&str; 12] = [
 /// The answer of a search. Formulas give it without a search.
 const SEARCH_ANSWER: &str = "saturation_load";
 
-/// The lines under the table that say what would be faster: each once, and for how many runs where there are several.
+/// The hints under the table: each one once, with the number of its runs if there are several.
 fn hints(rows: &[RunRow]) -> Vec<String> {
     let mut found: Vec<(&str, usize)> = Vec::new();
     for hint in rows.iter().map(|row| row.text("hint")).filter(|hint| !hint.is_empty()) {
@@ -297,7 +297,7 @@ fn shown(row: &RunRow, name: &str) -> String {
     half_width.map_or(value.clone(), |half_width| format!("{value} ± {}", number(half_width)))
 }
 
-/// A value that is no number: names without quotes, lists and tables as in the experiment file.
+/// A value that is not a number: names without quotes, lists and tables as in the experiment file.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

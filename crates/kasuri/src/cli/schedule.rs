@@ -112,7 +112,7 @@ fn parse_terminals(text: &str) -> Result<Terminals, String> {
 impl Schedule {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let (document, _) = read_experiment(&self.network, &self.set)?;
-        let files = FolderFiles::beside(&self.network).with_copies_of(&document)?;
+        let files = FolderFiles::next_to(&self.network).with_copies_of(&document)?;
         let point = &document.sweep()?.point(0)?;
         let mut preparation = Preparation::new(&document, &files, *KNOWN);
         let (network, routing) = preparation.routed(point)?;
@@ -191,7 +191,7 @@ impl Exported<'_> {
 /// The host of each rank.
 fn names(hosts: &Hosts, terminals: &[TerminalId]) -> Result<Vec<String>, Failure> {
     let name = |&terminal: &TerminalId| {
-        let problem = || Failure::Input(format!("--hosts: no host stands at terminal {terminal}, which takes part"));
+        let problem = || Failure::Input(format!("--hosts: terminal {terminal} takes part but has no host"));
         hosts.at(terminal).map(str::to_owned).ok_or_else(problem)
     };
     terminals.iter().map(name).collect()

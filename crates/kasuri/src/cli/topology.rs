@@ -22,7 +22,7 @@ pub(super) struct Topology {
     /// Print the network as a graph instead
     #[arg(long, value_enum)]
     export: Option<Export>,
-    /// How to print its numbers
+    /// Output format of the numbers
     #[arg(long, value_enum, default_value = "table", conflicts_with = "export")]
     format: Format,
 }

@@ -20,7 +20,7 @@ pub(super) struct Uec {
     /// The connection matrix (.cm, .tm): flows, starts and triggers
     #[arg(long, value_name = "FILE")]
     cm: PathBuf,
-    /// How packets are spread over links that lead to their destination
+    /// How packets are spread over the links to their destination
     #[arg(long, value_enum, default_value_t = SprayWord::Hash)]
     spray: SprayWord,
     /// The engine that computes the times
@@ -32,10 +32,10 @@ pub(super) struct Uec {
     /// Bytes of a full packet on the wire
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().mtu, value_parser = clap::value_parser!(u16).range(2..))]
     mtu: u16,
-    /// Bytes of a packet that are no payload, and of an acknowledgement
+    /// Bytes of a packet's headers, and of an acknowledgement
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().header, value_parser = clap::value_parser!(u16).range(1..))]
     header: u16,
-    /// At which interfaces let packets out, Mbit/s; by default the rate of their links
+    /// Rate at which interfaces send, Mbit/s [default: the rate of their links]
     #[arg(long, alias = "linkspeed", value_name = "MBPS", value_parser = clap::value_parser!(u32).range(1..))]
     link_speed: Option<u32>,
     /// Wire bytes received between acknowledgements; the first and the last packet are acknowledged as well
@@ -47,7 +47,7 @@ pub(super) struct Uec {
     /// Seed of hashes and draws
     #[arg(long, value_name = "NUMBER", default_value_t = Options::default().seed)]
     seed: u64,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -84,7 +84,7 @@ enum Format {
 
 fn paths(text: &str) -> Result<u32, String> {
     let number = text.parse::<u32>().ok().filter(|number| number.is_power_of_two() && *number <= MAX_PATHS);
-    number.ok_or_else(|| format!("it is no power of two from 1 to {MAX_PATHS}"))
+    number.ok_or_else(|| format!("expected a power of two from 1 to {MAX_PATHS}"))
 }
 
 impl Uec {
@@ -188,7 +188,7 @@ fn microseconds(picoseconds: u64) -> f64 {
     picoseconds as f64 / 1e6
 }
 
-/// Each flow as if no other disturbed it.
+/// Each flow as if it were alone.
 fn alone(flows: &[Times]) -> Outcome {
     let times = |times: &Times| {
         let [started, received, finished] = [0, 1, 2].map(|index| times.map(|times| times[index]));

@@ -89,7 +89,7 @@ pub fn build(candidate: &Candidate) -> Result<Network, String> {
 
 /// Builds a topology of these keys.
 fn built(name: &str, parameters: &Table) -> Result<Network, String> {
-    let entry = find(TOPOLOGIES, name).ok_or_else(|| format!("there is no topology `{name}`"))?;
+    let entry = find(TOPOLOGIES, name).ok_or_else(|| format!("unknown topology `{name}`"))?;
     let topology = (entry.parse)(parameters.clone()).map_err(|error| error.to_string())?;
     let context = BuildContext { channels: &ChannelParameters::default(), files: &NoFiles, structure_seed: 0 };
     topology.build(&context).map_err(|error| format!("{name}: {error}"))

@@ -1,4 +1,4 @@
-//! The rules by which BookSim 2 warms up, samples, stops and gives up (`measure.rules = "booksim"`).
+//! The rules of BookSim 2 for warm-up, sampling and stopping (`measure.rules = "booksim"`).
 //!
 //! Source: BookSim 2, `TrafficManager::_SingleSim` and `Run`, and `BatchTrafficManager::_SingleSim`; reading of commit 28f43299. In words:
 //! warm up for a number of sample periods, clearing the statistics before every other one; then sample cumulatively until neither the mean

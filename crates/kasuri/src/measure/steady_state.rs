@@ -92,13 +92,13 @@ impl Obstacle {
         match self {
             Self::FewPackets => "too few packets arrived".to_owned(),
             Self::FewEvents(events) => {
-                format!("of the rare packets or bursts that weigh most only {events:.1} are to be expected in the measured time")
+                format!("only {events:.1} of the rare but heavy packets or bursts are expected in the measured time")
             }
             Self::VagueRate(part) => format!("the accepted throughput is known to {:.1} % only", 100.0 * part),
             Self::OtherRate { accepted, offered } => {
-                format!("{accepted:.4} flits/terminal/cycle were accepted where {offered:.4} are offered, more than chance explains")
+                format!("{accepted:.4} flits/terminal/cycle were accepted but {offered:.4} offered, a difference beyond chance")
             }
-            Self::Growing => "the flits that wait and travel were still growing in number".to_owned(),
+            Self::Growing => "the number of waiting and travelling flits was still growing".to_owned(),
         }
     }
 }
@@ -355,7 +355,7 @@ impl Measurement for SteadyState {
         }
         if self.restarts > 0 {
             let times = if self.restarts == 1 { "once".to_owned() } else { format!("{} times", self.restarts) };
-            report.notes.push(format!("measuring began anew {times}, because the latency was still rising"));
+            report.notes.push(format!("measuring restarted {times}, because the latency was still rising"));
         }
         if let Some(NearSaturation { slowdown, cycles }) = self.near_saturation {
             report.notes.push(format!(
@@ -369,7 +369,7 @@ impl Measurement for SteadyState {
         }
         if self.redraws > 0 && matches!(self.stage, Stage::Measuring | Stage::Draining) {
             let times = self.redraws;
-            report.notes.push(format!("the phases of periodic sources were drawn anew {times} times: the answer is a mean over phases"));
+            report.notes.push(format!("the phases of periodic sources were redrawn {times} times; the answer is a mean over phases"));
         }
         report
     }

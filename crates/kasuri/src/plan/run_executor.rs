@@ -212,7 +212,7 @@ impl<'a> RunExecutor<'a> {
         let (RunEnd::Reused(row) | RunEnd::Computed { row, .. } | RunEnd::Failed { row, .. }) = &end else { return end };
         match shown::check_row(row, point) {
             Ok(()) => end,
-            Err(problem) => self.fail(point, format!("a defect of Kasuri: {problem}"), false),
+            Err(problem) => self.fail(point, format!("internal error: {problem}"), false),
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a> RunExecutor<'a> {
             Ok(Err(NoOutcome::Stopped)) => return RunEnd::Stopped,
             Ok(Err(NoOutcome::Refused(message))) => return self.fail(point, message, true),
             Ok(Err(NoOutcome::Defect(message))) => return self.fail(point, message, false),
-            Err(payload) => return self.fail(point, format!("a defect of Kasuri: {}", panic_text(&*payload)), false),
+            Err(payload) => return self.fail(point, format!("internal error: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
         // The trial for a hint does not count in the run's time.
@@ -441,9 +441,11 @@ impl Trial {
             row.set_efficiency(bound, routing_bound(&self.study, &self.outcome, bound), completion);
         }
         match self.outcome.status {
-            Status::MaxCycles => row.add_message(&self.limit_came_first(&row)),
-            Status::Deadlock if self.outcome.deadlock.is_empty() => row.add_message(&self.nobody_sends()),
-            Status::Deadlock => row.add_message(&format!("packets wait for each other for ever in cycle {}", self.outcome.cycles)),
+            Status::MaxCycles => row.add_message(&self.stopped_at_limit(&row)),
+            Status::Deadlock if self.outcome.deadlock.is_empty() => row.add_message(&self.describe_standstill()),
+            Status::Deadlock => {
+                row.add_message(&format!("deadlock detected at cycle {}: packets wait for each other in a cycle", self.outcome.cycles))
+            }
             Status::Converged | Status::Saturated | Status::Completed => {}
         }
         let links = scenario.users.as_deref().and_then(|users| crate::users::logical_links(users, &scenario.network));
@@ -460,27 +462,28 @@ fn sending_terminals(scenario: &Scenario) -> u32 {
 
 impl Trial {
     /// The reason why programs wait although the network is empty.
-    fn nobody_sends(&self) -> String {
+    fn describe_standstill(&self) -> String {
         let refused = self.outcome.link_errors.map_or(0, |errors| errors.refused_packets);
         match refused {
-            0 => "the programs wait for what nobody will send".to_owned(),
-            _ => format!("{refused} damaged packets were refused, which nobody sends again, and programs wait for them for ever"),
+            0 => "programs are blocked on messages that were never sent".to_owned(),
+            _ => format!("{refused} damaged packets were refused and never resent, and programs are blocked on them"),
         }
     }
 
-    fn limit_came_first(&self, row: &RunRow) -> String {
+    fn stopped_at_limit(&self, row: &RunRow) -> String {
         let reached = match (row.number("packet_latency_ci95"), row.number("packet_latency_mean")) {
             (Some(width), Some(mean)) if mean > 0.0 => format!(", at a precision of {:.2} %", 100.0 * width / mean),
             _ => String::new(),
         };
-        format!("measure.max_cycles = {} came first{reached}", self.study.measure.max_cycles)
+        let goal = if self.study.scenario.is_closed() { "completing" } else { "converging" };
+        format!("stopped at measure.max_cycles = {} before {goal}{reached}", self.study.measure.max_cycles)
     }
 }
 
 /// The message of a panic.
 pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    text.unwrap_or("something that cannot happen has happened")
+    text.unwrap_or("panic without a message")
 }
 
 /// Without a progress bar, runs that take longer say so when they begin.

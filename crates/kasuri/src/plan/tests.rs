@@ -202,7 +202,7 @@ fn a_defect_in_one_run_leaves_the_others_alone_and_is_tried_again() {
     let summary = run_with(&engine, &options(folder.path())).unwrap();
     let statuses: Vec<&str> = summary.rows.iter().map(RunRow::status).collect();
     assert_eq!(statuses, ["converged", "failed", "converged", "converged", "failed", "converged"]);
-    assert!(summary.rows[1].text("message").starts_with("a defect of Kasuri: "), "{}", summary.rows[1].text("message"));
+    assert!(summary.rows[1].text("message").starts_with("internal error: "), "{}", summary.rows[1].text("message"));
     assert_eq!(summary.exit_status(), 1);
     let mended = run_with(&Fake::default(), &options(folder.path())).unwrap();
     assert_eq!((mended.computed, mended.exit_status()), (2, 0));

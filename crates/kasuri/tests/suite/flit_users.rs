@@ -128,7 +128,7 @@ fn hot_node_throughput(interfaces: &str) -> f64 {
     outcome.accepted_flits[32..63].iter().sum::<u64>() as f64 / 10_000.0
 }
 
-/// Key bits spread the requests over both interfaces, each of which answers as fast as a single one.
+/// Key bits spread the requests over both interfaces, and each answers as fast as a single one.
 #[test]
 fn a_second_interface_doubles_the_throughput_of_a_hot_node() {
     let (one, two) = (hot_node_throughput("[0]"), hot_node_throughput("[0, 5]"));

@@ -13,14 +13,14 @@ struct Waiting {
     until: u64,
     /// True if it reports that it waits for nothing else. Otherwise all users are simulated together.
     says_so: bool,
-    told: u64,
+    reports: u64,
     /// From this question on it wants the run to end.
     patience: Cell<u64>,
 }
 
 impl Waiting {
     fn new(says_so: bool) -> Self {
-        Self { until: u64::MAX, says_so, told: 0, patience: Cell::new(u64::MAX) }
+        Self { until: u64::MAX, says_so, reports: 0, patience: Cell::new(u64::MAX) }
     }
 }
 
@@ -30,7 +30,7 @@ impl Controller for Waiting {
     }
 
     fn interval_ended(&mut self, interval: &Interval) -> Command {
-        self.told += 1;
+        self.reports += 1;
         if interval.completed {
             Command::End(Status::Completed)
         } else if interval.end_cycle >= self.until || self.should_stop() {
@@ -149,7 +149,7 @@ proptest! {
         for threads in [2, 3, 4, 7, 16] {
             let mut other = Waiting::new(true);
             prop_assert!(run(&text, threads, &mut other) == alone, "{} threads of {}", threads, text);
-            prop_assert_eq!(other.told, controller.told);
+            prop_assert_eq!(other.reports, controller.reports);
         }
         let together = run(&text, 1, &mut Waiting::new(false));
         prop_assert_eq!(&alone.channel_flits, &together.channel_flits);
@@ -183,8 +183,8 @@ fn users_that_share_a_channel_are_simulated_together() {
         let (mut apart, mut mixed) = (Waiting::new(true), Waiting::new(true));
         run(&four_users(true), threads, &mut apart);
         let outcome = run(&four_users(false), threads, &mut mixed);
-        assert_eq!(apart.told, 1);
-        assert!(mixed.told > 1);
+        assert_eq!(apart.reports, 1);
+        assert!(mixed.reports > 1);
         assert_eq!(outcome, run(&four_users(false), 1, &mut Waiting::new(false)));
     }
 }
@@ -201,7 +201,7 @@ fn users_that_meet_late_are_simulated_together_from_the_beginning() {
         for threads in [1, 2, 4] {
             let mut controller = Waiting::new(true);
             let outcome = run(&text, threads, &mut controller);
-            assert!(controller.told > 1);
+            assert!(controller.reports > 1);
             assert_eq!(outcome, run(&text, 1, &mut Waiting::new(false)));
         }
     }
@@ -215,7 +215,7 @@ fn a_run_that_ends_early_ends_as_that_of_all_users_together() {
         let outcome = run(&four_users(true), threads, &mut one_by_one);
         assert_eq!((outcome.status, outcome.cycles), (Status::MaxCycles, 60));
         assert_eq!(outcome, run(&four_users(true), 1, &mut together));
-        assert_eq!(one_by_one.told, together.told);
+        assert_eq!(one_by_one.reports, together.reports);
     }
 }
 
@@ -224,7 +224,7 @@ fn a_request_to_end_is_heard_among_the_parts() {
     for threads in [1, 2, 5] {
         let mut controller = Waiting { patience: Cell::new(1), ..Waiting::new(true) };
         let outcome = run(&four_users(true), threads, &mut controller);
-        assert_eq!((outcome.status, controller.told), (Status::MaxCycles, 1));
+        assert_eq!((outcome.status, controller.reports), (Status::MaxCycles, 1));
         assert!(outcome.users.iter().any(|user| user.completion.is_none()));
     }
 }

@@ -270,7 +270,7 @@ fn undocumented(case: &Case, key: &str, message: &str) -> Result<Option<usize>, 
     }
     let key = key.trim_start_matches("user.0.").trim_start_matches("user.1.");
     let found = excused().position(|(keys, part, _)| keys.contains(&key) && message.contains(part));
-    found.map(Some).ok_or_else(|| format!("refused for what stands in no table: {key}: {message}"))
+    found.map(Some).ok_or_else(|| format!("refused for a reason in no table: {key}: {message}"))
 }
 
 /// Cycles between two packets of three flits: longer than any packet here and its credits are under way.

@@ -15,7 +15,7 @@ pub(super) const NOT_MEASURED: &str = "the block has no `Fragmentation average`:
 pub(super) fn check(classes: u32) -> Result<(), Failure> {
     if classes > 1 {
         return Err(Failure::Input(format!(
-            "--as-booksim: the configuration has {classes} traffic classes, and a run tells their mean; leave it out, or give one class"
+            "--as-booksim: the configuration has {classes} traffic classes, and a run reports only their mean; leave it out, or give one class"
         )));
     }
     Ok(())
@@ -87,7 +87,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }
 
-/// Mean, least and greatest; nothing where there is no mean.
+/// Mean, minimum and maximum; nothing without a mean.
 fn three(text: &mut String, label: &str, [mean, least, greatest]: [Option<f64>; 3]) {
     one(text, &format!("{label} average"), mean);
     if mean.is_some() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A meaning of a key, and the choices of the section with which it holds (`topology = mesh`); none if it always holds.
+/// A meaning of a key, with the forms of the section that have it (`topology = mesh`); none if all have it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Meaning {
     pub(super) choices: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Form {
     pub(super) value: String,
     /// The section with the keys of this value.
     pub(super) schema: Value,
-    /// The value that holds where the key is left out.
+    /// The default value of the key.
     pub(super) is_default: bool,
 }
 
@@ -33,7 +33,7 @@ impl Found {
         self.meanings.is_empty()
     }
 
-    /// The value that holds where the key is left out, where it selects a form.
+    /// The default value of the key, if it selects a form.
     pub(super) fn default_form(&self) -> Option<&Form> {
         self.forms.iter().find(|form| form.is_default)
     }
