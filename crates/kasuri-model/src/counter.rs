@@ -1,4 +1,4 @@
-//! Distributions of whole numbers while they are being counted.
+//! Distributions of whole numbers in the making.
 
 use crate::engine::Distribution;
 use hdrhistogram::Histogram;
@@ -16,7 +16,7 @@ pub struct Counter {
     /// How often each value below [`MAX_COUNTED_VALUE`] came, as far as any did.
     counts: Vec<u64>,
     beyond: Option<Histogram<u64>>,
-    /// Exact sum and maximum of the values beyond.
+    /// Exact sum and maximum of the larger values.
     beyond_sum: u64,
     beyond_max: u64,
 }
@@ -25,7 +25,7 @@ impl Counter {
     /// Bytes of a counter with few buckets.
     pub const BYTES: usize = 12 * MAX_EXACT_VALUE as usize;
 
-    /// Nothing is counted yet.
+    /// An empty counter.
     pub fn new() -> Self {
         Self::default()
     }
@@ -51,10 +51,10 @@ impl Counter {
         }
     }
 
-    /// Adds what another counter has counted.
+    /// Adds the counts of another counter.
     ///
     /// # Panics
-    /// Never: a histogram that grows takes any other.
+    /// Never: a growing histogram takes any other.
     pub fn absorb(&mut self, other: &Self) {
         self.counts.resize(self.counts.len().max(other.counts.len()), 0);
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
@@ -99,7 +99,7 @@ impl Counter {
 /// The reason why a bucket always exists.
 const RESIZES: &str = "an auto-resizing histogram takes any value";
 
-/// The buckets of a counter that needs some.
+/// The buckets of a counter, empty.
 fn buckets() -> Histogram<u64> {
     let mut buckets = Histogram::new(3).expect("three digits are allowed");
     buckets.auto(true);
@@ -112,7 +112,7 @@ mod tests {
 
     /// Values with counters of their own are reported in the same buckets as larger ones.
     #[test]
-    fn values_are_told_in_buckets_from_4096_on() {
+    fn values_are_reported_in_buckets_from_4096_on() {
         let mut counter = Counter::new();
         [5001, 4095, 5000, 70_000, 5004, 70_001].into_iter().for_each(|value| counter.record(value));
         let distribution = counter.distribution();
@@ -122,7 +122,7 @@ mod tests {
 
     /// The counters of two parts add up to that of all values, also if one part has no value in a bucket.
     #[test]
-    fn parts_are_together_what_all_are() {
+    fn parts_add_up_to_the_whole() {
         let values = [3, 0, 70, 3, MAX_EXACT_VALUE - 1, MAX_EXACT_VALUE, 1_000_000];
         let counted = |values: &[u64]| {
             let mut counter = Counter::new();

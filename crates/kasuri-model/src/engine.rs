@@ -18,7 +18,7 @@ use thiserror::Error;
 
 /// Simulates scenarios at one level of fidelity. Only the program's list of engines knows their names.
 pub trait Engine: Send + Sync {
-    /// The name in the experiment file: of `engine`, and of the engine's own section.
+    /// The name in the experiment file: the value of `engine`, and the name of the engine's section.
     fn name(&self) -> &'static str;
 
     /// One sentence on its method.
@@ -28,7 +28,7 @@ pub trait Engine: Send + Sync {
     /// schema, whichever engine runs; a key with a fixed set of values is therefore an enumeration.
     fn section(&self) -> fn() -> Schema;
 
-    /// How it comes to its answers.
+    /// The kind of simulation.
     fn method(&self) -> Method;
 
     /// The engine's features: a line for each one beyond the canonical router with open traffic.
@@ -58,7 +58,7 @@ pub trait Prepared {
     /// Untouched pages of it take no memory of the machine. `extents` caches how far routes reach.
     fn memory_bytes(&self, extents: &mut Extents) -> u64;
 
-    /// How many times as long the run takes as on the routers with which the engine is fastest, for estimates of time.
+    /// The slowdown over the routers with which the engine is fastest, for estimates of time.
     fn slowness(&self) -> f64 {
         1.0
     }
@@ -87,9 +87,9 @@ pub trait Prepared {
 /// The threads that a run may use.
 #[derive(Clone)]
 pub struct Threads {
-    /// How many, the one that runs it included; at least 1.
+    /// Their number, at least 1, with the thread that calls the engine.
     pub count: usize,
-    /// Called by each further thread when it begins, with its number, from 1 on: for who gives it a core.
+    /// Called by each further thread when it begins, with its number, from 1 on, to bind it to a core.
     pub at_begin: Arc<dyn Fn(usize) + Send + Sync>,
     /// Called by each further thread before it ends, to add up the processor time.
     pub at_end: Arc<dyn Fn() + Send + Sync>,
@@ -108,7 +108,7 @@ impl std::fmt::Debug for Threads {
     }
 }
 
-/// How an engine comes to its answers: which rules of measurement serve it, and how its cost grows.
+/// The kind of simulation, which determines the rules of measurement and the growth of the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Formulas: the answer is there at once, the saturation load is part of it, nothing is simulated.
@@ -122,7 +122,7 @@ pub enum Method {
 /// An engine's support for one feature: a row of the documentation's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// The feature in the field's words, or two that an engine has and does not combine.
+    /// The feature in the field's terms, or two features that an engine does not combine.
     pub name: String,
     /// The key of the experiment file that requests it.
     pub key: &'static str,
@@ -130,13 +130,13 @@ pub struct Feature {
     pub support: Vec<(&'static str, &'static str)>,
 }
 
-/// Decides on the course of a run.
+/// Controls the course of a run.
 pub trait Controller {
     /// The length of the next interval, in cycles, at least 1.
     fn interval_cycles(&mut self) -> u64;
 
-    /// Called at the end of each interval, and at once when, in [`Phase::Draining`] or [`Phase::Emptying`], nothing is
-    /// outstanding any more, when the first terminal of a batch has finished, or when a closed workload has completed.
+    /// Called at the end of each interval, and at once when, in [`Phase::Draining`] or [`Phase::Emptying`], nothing is outstanding, when
+    /// the first terminal of a batch has finished, or when a closed workload has completed.
     fn interval_ended(&mut self, interval: &Interval) -> Command;
 
     /// The number of coming intervals, each of length [`Self::interval_cycles`], after which it returns [`Command::Continue`] whatever
@@ -166,7 +166,7 @@ pub trait Controller {
 /// The quantities that the engine counts at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Statistics cover every packet that arrives; they are thrown away at [`Command::Measure`].
+    /// Statistics cover every packet that arrives; they are discarded at [`Command::Measure`].
     WarmUp,
     /// Packet statistics cover the packets created since the phase began, and the answers to these; rates cover all flits.
     Measuring,
@@ -187,7 +187,7 @@ pub struct Counting {
     pub measured_from: u64,
     /// Packets created in or after this cycle are not measured.
     pub measured_before: u64,
-    /// Cycle of the last throwing away of statistics.
+    /// The cycle in which the statistics were last discarded.
     pub rates_from: u64,
     /// The cycle after the last one for which rates were counted, once that is over.
     pub rates_until: Option<u64>,
@@ -207,7 +207,7 @@ impl Counting {
         created >= self.measured_from && created < self.measured_before
     }
 
-    /// Starts a phase in cycle `now`, all counters being thrown away.
+    /// Starts a phase in cycle `now` and discards all counts.
     pub fn clear(&mut self, phase: Phase, now: u64) {
         let measured_from = if phase == Phase::Measuring { now } else { 0 };
         *self = Self { phase, measured_from, rates_from: now, ..Self::default() };
@@ -235,10 +235,10 @@ pub enum Command {
     Continue,
     /// Discard the statistics and continue the warm-up.
     Clear,
-    /// Throw the statistics away and measure from here.
+    /// Discard the statistics and begin to measure.
     Measure,
-    /// As `Measure`, but packets created before that wait in their source's queue count too, once they come to its head (BookSim 2's rule;
-    /// engines without such queues do as at `Measure`).
+    /// As `Measure`, but earlier packets that wait in their source's queue count too, once they come to its head (BookSim 2's rule; engines
+    /// without such queues do as at `Measure`).
     MeasureWaiting,
     /// Let sources with a random phase ([`Process::has_phase`]) draw a new one, and continue.
     ///
@@ -255,13 +255,13 @@ pub enum Command {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The asked precision or the fixed length was reached.
+    /// The requested precision or the fixed length was reached.
     Converged,
     /// The network delivers less than the offered load.
     Saturated,
     /// The closed workload was delivered.
     Completed,
-    /// The limit on cycles came first.
+    /// The run reached its limit on cycles.
     MaxCycles,
     /// Packets wait for each other in a cycle.
     Deadlock,
@@ -285,7 +285,7 @@ impl Status {
 pub struct Interval {
     /// The cycle after the interval.
     pub end_cycle: u64,
-    /// Its length in cycles (shorter than asked when it ended early).
+    /// Its length in cycles, shorter than requested if it ended early.
     pub cycles: u64,
     /// Within the interval: all packets that arrived, whenever created.
     pub arrived: Totals,
@@ -293,14 +293,13 @@ pub struct Interval {
     pub injected_flits: u64,
     /// Within the interval: flits delivered, all terminals. If links fail during the run, only those of packets that have arrived whole.
     pub accepted_flits: u64,
-    /// Since the statistics were last thrown away: packets that the present phase counts.
+    /// Since the statistics were last discarded: packets that the present phase counts.
     pub counted: Totals,
-    /// Since the statistics were last thrown away, measuring and warm-up only: flits delivered, all terminals.
+    /// Since the statistics were last discarded, measuring and warm-up only: flits delivered, all terminals.
     pub counted_accepted_flits: u64,
-    /// Since the statistics were last thrown away: cycles for which rates are counted.
+    /// Since the statistics were last discarded: cycles for which rates are counted.
     pub counted_cycles: u64,
-    /// Draining: measured packets that have not arrived, those still waiting at their source included, and the answers that measured
-    /// packets have brought about.
+    /// Draining: measured packets that have not arrived, with those still waiting at their source, and the answers to measured packets.
     pub outstanding_packets: u64,
     /// Undelivered flits of packets that have left their source queue in part or in whole, or are at its head.
     pub in_flight_flits: u64,
@@ -482,12 +481,12 @@ pub struct Outcome {
     pub losses: Option<Losses>,
 }
 
-/// Packets that failures took along, over the whole run.
+/// Packets lost to failures, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Packets that were lost, each as often as it was.
+    /// Lost packets, one for each loss.
     pub lost: u64,
-    /// Packets that sources have sent again.
+    /// Packets that sources have resent.
     pub resent: u64,
 }
 
@@ -510,17 +509,17 @@ pub struct Interfaces {
 /// Counts of packets in the queues of output-queued routers, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// Packets that terminals have sent, those that were sent again counted each time.
+    /// Packets sent by terminals, resent ones included.
     pub sent: u64,
     /// Packets that have arrived.
     pub arrived: u64,
-    /// Packets for which a queue had no room.
+    /// Packets dropped for lack of room in a queue.
     pub dropped: u64,
     /// Packets that were on, before or on their way to a channel or router that had failed; `None` where nothing fails.
     pub lost: Option<u64>,
-    /// Packets that sources have sent again.
+    /// Packets that sources have resent.
     pub resent: u64,
-    /// Packets of messages that came after a later one of the same message; `None` without messages.
+    /// Packets that arrived after a later one of the same message; `None` without messages.
     pub late: Option<u64>,
     /// Times at which a router has paused a channel.
     pub pauses: u64,
@@ -535,7 +534,7 @@ pub struct OperatingSystems {
     pub interrupts: u64,
     /// Interrupts that were masked.
     pub masked: u64,
-    /// Pages that an interface needed and that were not in memory.
+    /// Pages needed by an interface that were not in memory.
     pub page_faults: u64,
     /// Times at which a task got a set of control registers that another one had.
     pub task_switches: u64,
@@ -588,7 +587,7 @@ impl Prediction {
         (!self.by_level.is_empty()).then(|| [sum(0), sum(1)])
     }
 
-    /// Adds what other routers of the network have counted.
+    /// Adds the counts of other routers of the network.
     pub fn absorb(&mut self, other: &Self) {
         self.switches += other.switches;
         self.attempts += other.attempts;
@@ -616,7 +615,7 @@ pub struct UserOutcome {
     pub packet_latency: u64,
     /// The greatest.
     pub packet_latency_max: u64,
-    /// The cycle in which the last message of its workload has arrived and, through network interfaces, its programs have seen that; `None`
+    /// The cycle in which the last message of its workload has arrived and, through network interfaces, its programs have seen it; `None`
     /// without a workload, or if the last message has not arrived.
     pub completion: Option<f64>,
     /// Counts of its tables and translators; `None` if the engine has none.
@@ -671,7 +670,7 @@ impl Background {
 pub struct Formulas {
     /// Expected latency of a packet in an otherwise empty network, cycles.
     pub zero_load_latency: f64,
-    /// Expected latency at the offered load, cycles; `None` for closed workloads and where a channel is offered too much.
+    /// Expected latency at the offered load, cycles; `None` for closed workloads and for an overloaded channel.
     pub packet_latency: Option<f64>,
     /// Routers crossed.
     pub hops: f64,
@@ -699,7 +698,7 @@ pub enum EngineError {
         /// The reason.
         what: String,
     },
-    /// Nothing moves any more, although packets are inside that do not wait for each other.
+    /// Nothing moves, although the packets inside do not wait for each other.
     #[error("deadlock detected at cycle {cycle}: {what}")]
     Standstill {
         /// When.
@@ -707,10 +706,10 @@ pub enum EngineError {
         /// The waiting packets, their places, and what each waits for.
         what: String,
     },
-    /// A conservation law is broken: a defect of Kasuri.
+    /// A conservation law is broken: an internal error.
     #[error("internal error: inconsistent counts at cycle {cycle}: {what}")]
     Unbalanced {
-        /// When it was found.
+        /// The cycle of the check.
         cycle: u64,
         /// Which law.
         what: String,

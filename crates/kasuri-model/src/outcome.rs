@@ -40,7 +40,7 @@ impl Outcome {
         }
     }
 
-    /// That of a run in which no packet was sent and nothing was measured: each terminal, channel and router had nothing.
+    /// The outcome of a run without packets and measurements: all counts are zero.
     pub fn empty(status: Status, network: &Network) -> Self {
         let occupancy = vec![0.0; network.router_count() as usize];
         let accepted = vec![0; network.terminal_count() as usize];
@@ -68,13 +68,13 @@ impl Outcome {
         Self { injected_flits: channel_flits[..accepted_flits.len()].to_vec(), accepted_flits, channel_flits, ..self }
     }
 
-    /// When a closed workload was delivered, and when each terminal had its last flit; `None` if it was not.
+    /// Sets the completion of a closed workload, and the last arrival at each terminal; `None` if it was not delivered.
     pub fn completed(self, end: Option<(f64, Vec<u64>)>) -> Self {
         let (completion_time, completion_cycles) = end.map_or((None, Vec::new()), |(time, cycles)| (Some(time), cycles));
         Self { completion_time, completion_cycles, ..self }
     }
 
-    /// The keys that the engine left out: some always, others of this scenario.
+    /// Sets the keys that the engine ignores: always, and for this scenario.
     pub fn leaving_out(self, always: &[&str], besides: impl IntoIterator<Item = String>) -> Self {
         Self { not_modelled: always.iter().map(|&key| key.to_owned()).chain(besides).collect(), ..self }
     }
@@ -84,9 +84,9 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    /// Two terminals and a channel between routers: the first two channels carry what the terminals inject.
+    /// Two terminals and a channel between routers: the first two channels carry the injected flits.
     #[test]
-    fn what_is_added_stands_beside_what_was_known() {
+    fn additions_keep_earlier_values() {
         let outcome = Outcome::new(Status::Completed).after(9).with_flits(vec![3, 1, 4], vec![2, 2]).completed(Some((8.5, vec![7, 9])));
         assert_eq!((outcome.cycles, outcome.warmup_cycles, outcome.measured_cycles), (9, 0, 9));
         assert_eq!((outcome.injected_flits, outcome.accepted_flits), (vec![3, 1], vec![2, 2]));

@@ -26,7 +26,7 @@ impl Refusal {
         Self { key: key.into(), value, conflicts_with, reason: reason.into(), instead }
     }
 
-    /// The same with the key's value.
+    /// Adds the key's value.
     pub fn value(self, value: impl Into<String>) -> Self {
         Self { value: value.into(), ..self }
     }
@@ -36,7 +36,7 @@ impl Refusal {
         Self { conflicts_with: other.into(), ..self }
     }
 
-    /// The same with what to write instead.
+    /// Adds the suggested replacement.
     pub fn instead(self, instead: impl Into<String>) -> Self {
         Self { instead: instead.into(), ..self }
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_it_knows_in_one_order() {
+    fn a_refusal_has_a_fixed_order() {
         let bare = Refusal::new("router.predictor", "latest-port learns");
         assert_eq!(bare.to_string(), "router.predictor: latest-port learns");
         let whole = Refusal::new("router.hold_switch", "no router does both")

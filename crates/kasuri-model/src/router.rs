@@ -1128,7 +1128,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_options_of_routers_say_what_is_right() {
+    fn wrong_options_of_routers_name_a_remedy() {
         for (text, key, wanted) in [
             ("input_speedup = 0", "input_speedup", "1 to 256"),
             ("output_speedup = 300", "output_speedup", "1 to 256"),
@@ -1165,7 +1165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_is_no_extension() {
+    fn defaults_are_not_extensions() {
         let general = |text: &str| toml::from_str::<RouterParameters>(text).unwrap().extensions().next().is_some();
         assert!(!general("switch_allocator = { name = \"islip\", iterations = 3 }\nlong_stages = \"batched\"\ninternal_speedup = 1"));
         for text in ["vc_allocator = \"pim\"", "internal_speedup = 1.5", "buffer_policy = \"shared\"", "priority = \"class\""] {

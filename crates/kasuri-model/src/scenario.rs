@@ -1,4 +1,4 @@
-//! The one thing that an engine receives: everything that is simulated, immutable.
+//! The input of an engine: everything that is simulated, immutable.
 
 use crate::router::{Pipeline, PredictorMatch, RouterParameters};
 use kasuri_network::deadlock::{self, EscapePath};
@@ -26,15 +26,15 @@ pub struct Scenario {
     pub routing: Arc<dyn Routing>,
     /// The routers.
     pub router: RouterParameters,
-    /// The router's stages, worked out of `router`.
+    /// The router's stages, derived from `router`.
     pub pipeline: Pipeline,
     /// The open traffic: at least one class, unless there is a closed workload or a machine, with which it is the background.
     pub classes: Vec<TrafficClass>,
-    /// A closed workload, with which the run ends. The classes of its messages follow the open traffic's, one for each part.
+    /// A closed workload, which ends the run. The classes of its messages follow the open traffic's, one for each part.
     pub workload: Option<ClosedWorkload>,
     /// The users that own the classes, if any.
     pub users: Option<Arc<Users>>,
-    /// A machine with its programs, with which the run ends, in place of a workload.
+    /// A machine with its programs, which ends the run, in place of a workload.
     pub endpoint: Option<Arc<dyn Endpoint>>,
     /// Hosts with a memory shared by their terminals, if modelled.
     pub hosts: Option<Hosts>,
@@ -53,7 +53,7 @@ pub struct Scenario {
     pub engine_options: toml::Table,
     /// Check conservation of flits and credits while running (`--paranoid`).
     pub paranoid: bool,
-    /// Note what happened when (`--timeline`).
+    /// Record a timeline (`--timeline`).
     pub timeline: bool,
 }
 
@@ -73,9 +73,9 @@ pub struct Epoch {
     pub cycle: u64,
     /// The channels between routers that have failed and are dead until the next epoch, ascending.
     pub channels: Vec<ChannelId>,
-    /// The routers that are dead as a whole, ascending; their channels are among the others.
+    /// The routers that are dead as a whole, ascending; their channels are in `channels`.
     pub routers: Vec<RouterId>,
-    /// The cycle from which on routers know of it.
+    /// The cycle from which on routers know of the change.
     pub detected: u64,
     /// The working part of the network, and its routing, in use once the change is known.
     pub network: Arc<Network>,
@@ -144,7 +144,7 @@ impl Scenario {
         self.classes.iter().all(|class| class.packets_per_terminal.is_some())
     }
 
-    /// The classes that have a batch, with its packets of each terminal. Of those that share their coins, and so one batch, the first.
+    /// The classes with a batch, with its packets of each terminal; of classes with a common batch, the first.
     pub fn batches(&self) -> impl Iterator<Item = (&TrafficClass, u64)> {
         let own = self.classes.iter().enumerate().filter(|&(number, _)| self.coin_stream_of(number).is_none_or(|first| first == number));
         own.filter_map(|(_, class)| Some((class, class.packets_per_terminal?)))
@@ -163,7 +163,7 @@ impl Scenario {
         self.has_only_batches().then(|| self.batches().map(of_batch).sum())
     }
 
-    /// The first of the classes with which a class shares its coins, if it does: those of one user share theirs.
+    /// The first of the classes that share a class's random numbers, if any: those of one user share theirs.
     pub fn coin_stream_of(&self, class: usize) -> Option<usize> {
         let user = |class: usize| self.users.as_ref().and_then(|users| users.of_class(class));
         self.classes[class].joint.as_ref()?;
@@ -175,7 +175,7 @@ impl Scenario {
         self.classes.iter().any(|class| class.window.counts_answers)
     }
 
-    /// The classes that share their coins: of each user, or where there are none of all together.
+    /// The groups of classes with common random numbers: of each user, or of all classes without users.
     pub fn joint(&self) -> Vec<Joint> {
         (0..self.classes.len()).filter_map(|class| Joint::led_by(self, class)).collect()
     }
@@ -185,7 +185,7 @@ impl Scenario {
         self.router.predicts() && self.router.predictor_match == PredictorMatch::AnyUp
     }
 
-    /// The routing with all the paths that packets can take: where routers predict, those that it accepts are among them.
+    /// The routing with all the paths that packets can take, with those accepted by predicting routers.
     pub fn possible_routing(&self) -> Arc<dyn Routing> {
         if self.takes_accepted_ports() {
             Arc::new(Accepting::over(Arc::clone(&self.network), Arc::clone(&self.routing)))
@@ -212,13 +212,13 @@ impl Scenario {
         loses && self.waits_for_packets()
     }
 
-    /// The epochs of a run in which something else is up than at its beginning.
+    /// The epochs of a run with other working components than at its beginning.
     pub fn changed_epochs(&self) -> impl Iterator<Item = &Epoch> {
         let epochs = self.failure.iter().flat_map(|failure| &failure.epochs);
         epochs.filter(|epoch| !Arc::ptr_eq(&epoch.network, &self.network))
     }
 
-    /// The scenario as it is once an epoch is known.
+    /// The scenario in an epoch, once that is known.
     pub fn in_epoch(&self, epoch: &Epoch) -> Self {
         let (network, routing) = (Arc::clone(&epoch.network), Arc::clone(&epoch.routing));
         Self { network, routing, failure: None, ..self.clone() }
@@ -260,9 +260,9 @@ impl Scenario {
 pub struct ClosedWorkload {
     /// The messages to deliver.
     pub workload: Arc<dyn Workload>,
-    /// How the messages of each of its parts are sent: one part, or one for each user who has a workload.
+    /// The parts and how their messages are sent: one part, or one for each user with a workload.
     pub parts: Vec<WorkloadPart>,
-    /// The network interfaces through which all messages go; `None`: they join the queues of ideal sources.
+    /// The network interfaces of all messages; `None`: messages join the queues of ideal sources.
     pub interfaces: Option<Arc<dyn Interfaces>>,
 }
 
@@ -275,7 +275,7 @@ impl ClosedWorkload {
 
     /// The part that a message belongs to.
     pub fn part_of(&self, token: Token) -> usize {
-        // Most have one part, and then no message need be asked.
+        // Most have one part, and then the message does not matter.
         if self.parts.len() == 1 { 0 } else { self.workload.part_of(token) }
     }
 
@@ -298,16 +298,16 @@ pub fn longest_packet(classes: &[TrafficClass], workload: Option<&ClosedWorkload
 pub struct WorkloadPart {
     /// A message is cut into packets of this many flits, the last one shorter.
     pub packet_flits: u32,
-    /// The longest packet that comes of it, flits.
+    /// The longest of these packets, flits.
     pub longest_packet: u32,
     /// The virtual channels that the packets may use.
     pub virtual_channels: VirtualChannels,
-    /// Messages that will have arrived at the end.
+    /// The number of its messages.
     pub messages: u64,
 }
 
 impl WorkloadPart {
-    /// How a workload's messages are sent.
+    /// A part with this length of packets.
     pub fn new(workload: &dyn Workload, packet_flits: u32, virtual_channels: VirtualChannels) -> Self {
         let longest_packet = packet_flits.min(workload.longest_message());
         Self { packet_flits, longest_packet, virtual_channels, messages: workload.messages() }
@@ -330,9 +330,9 @@ pub struct TrafficClass {
     pub window: Window,
     /// Offered load, flits/terminal/cycle.
     pub load: f64,
-    /// How long they are.
+    /// The lengths of its packets.
     pub sizes: PacketSizes,
-    /// The virtual channels that they may use.
+    /// The virtual channels of its packets.
     pub virtual_channels: VirtualChannels,
     /// Higher goes first where `router.priority` is `class`.
     pub priority: i32,
@@ -389,7 +389,7 @@ impl Joint {
         self.classes[place]
     }
 
-    /// Those among `all` with which a class shares its coins.
+    /// The group of `all` with this class.
     pub fn of_class(all: &[Self], class: u32) -> Option<&Self> {
         all.iter().find(|joint| joint.classes.contains(&class))
     }
@@ -399,7 +399,7 @@ impl Joint {
         all.iter().find(|joint| joint.classes[0] == class)
     }
 
-    /// The class that keeps the creations of a class: the first of those that share their coins, any other class for itself.
+    /// The class that keeps the creations of a class: the first of its group, or the class itself.
     pub fn keeper_of(all: &[Self], class: u32) -> u32 {
         Self::of_class(all, class).map_or(class, |joint| joint.classes[0])
     }
@@ -408,9 +408,9 @@ impl Joint {
 /// The answers to the packets of a class.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// How long they are.
+    /// Their lengths.
     pub sizes: PacketSizes,
-    /// Cycles from the arrival of a packet, which is the creation of its answer, until that may be sent.
+    /// Cycles from the arrival of a packet, when its answer is created, until the answer may be sent.
     pub delay: u32,
     /// The virtual channels of the replies, distinct from those of the requests so that the two cannot block each other.
     pub virtual_channels: VirtualChannels,

@@ -1,5 +1,5 @@
-//! Source queues of open traffic, for engines that go from event to event: which message a terminal sends next, and when. The draws are
-//! those of the flit engine, so all send the same messages.
+//! Source queues of open traffic for event-driven engines: the next message of a terminal, and its time. The draws are those of the flit
+//! engine, so all engines send the same messages.
 
 use crate::scenario::{Joint, Scenario, TrafficClass};
 use kasuri_network::id::TerminalId;
@@ -15,9 +15,9 @@ const NEVER: u64 = u64::MAX;
 /// A message at the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceMessage {
-    /// Sources create in whole cycles; a closed workload whenever something has happened.
+    /// Sources create in whole cycles; a closed workload at any event.
     pub created: f64,
-    /// The cycle that decides whether it is measured: that of `created` or, of an answer, that of the message that it answers.
+    /// The cycle that decides whether it is measured: `created`, or for an answer that of its request.
     pub asked: u64,
     /// Where it goes to.
     pub destination: TerminalId,
@@ -30,7 +30,7 @@ pub struct SourceMessage {
 }
 
 impl SourceMessage {
-    /// A message that is no answer.
+    /// A message that is not an answer.
     fn new(created: u64, (destination, flits): (TerminalId, u32), class: u8) -> Self {
         Self { created: created as f64, asked: created, destination, flits, class, is_reply: false }
     }
@@ -72,9 +72,9 @@ impl Creations {
 /// A message that has been drawn before its terminal's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct ForecastMessage {
-    /// Where it goes to and its length; `None` if the terminal sends nothing.
+    /// Its destination and length; `None` if the terminal sends nothing.
     pub message: Option<(TerminalId, u32)>,
-    /// When its terminal creates the one after it; the greatest number if never.
+    /// The creation of the terminal's next message; the greatest number without one.
     pub following: u64,
 }
 
@@ -104,7 +104,7 @@ impl Forecast {
         Self { creations: creations.collect(), gaps }
     }
 
-    /// The next message of a terminal that has not had its last, and its running number.
+    /// The next message of a terminal with messages left, and its running number.
     pub fn draw(&mut self, scenario: &Scenario, terminal: TerminalId) -> (u32, ForecastMessage) {
         let (creations, class) = (&mut self.creations[terminal.index()], &scenario.classes[0]);
         let serial = creations.index;
@@ -114,7 +114,7 @@ impl Forecast {
     }
 }
 
-/// The first creation from cycle `from` on, by a phase that is drawn for it.
+/// The first creation from cycle `from` on, with a newly drawn phase.
 fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
     process.next(0, None, stream).map_or(NEVER, |phase| from.saturating_add(phase))
 }
@@ -122,22 +122,21 @@ fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
 /// The window of one class at one terminal.
 #[derive(Clone, Debug)]
 struct Window {
-    /// Places that no message has taken yet.
+    /// Unused places.
     unused: u32,
-    /// When the others are free again.
+    /// The times at which the others become free.
     free: BinaryHeap<Reverse<u64>>,
-    /// When the next message would be created if it had not to wait for a place, while it has to.
+    /// The creation of the next message if it did not wait for a place, while it waits.
     wanted: Option<u64>,
 }
 
 impl Window {
-    /// The next message is not created any more.
+    /// Drops the waiting message.
     fn give_up(&mut self) {
         self.wanted = None;
     }
 
-    /// Takes a place for a message that the process creates in cycle `wanted`. Returns when it is created, [`NEVER`] before another one
-    /// comes back.
+    /// Takes a place for a message that the process creates in cycle `wanted`. Returns its creation, [`NEVER`] until a place becomes free.
     fn enter(&mut self, wanted: u64) -> u64 {
         if wanted == NEVER {
             return NEVER;
@@ -155,7 +154,7 @@ impl Window {
         }
     }
 
-    /// A place is free from cycle `at` on. Returns when the message that has waited for it is created, if there is one.
+    /// Frees a place from cycle `at` on. Returns the creation of the message that waited for it, if there is one.
     fn release_slot(&mut self, at: u64) -> Option<u64> {
         match self.wanted.take() {
             Some(wanted) => Some(wanted.max(at)),
@@ -175,19 +174,19 @@ pub struct Sources {
     creations: Vec<Creations>,
     /// The gaps between creations, shape `[classes, terminals]`; one unused stream if all classes are batches.
     gaps: Vec<Stream>,
-    /// Answers, each with the cycle from which on it may be sent.
+    /// Answers, each with its earliest cycle of sending.
     replies: Vec<VecDeque<(u64, SourceMessage)>>,
     /// Shape `[classes, terminals]`; empty if there are none.
     windows: Vec<Window>,
-    /// The classes that have one batch together, if any do.
+    /// The groups of classes with a common batch, if any.
     joint: Vec<Joint>,
     /// The class to serve next; empty if there is one only.
     next_class: Vec<u8>,
-    /// Messages that each terminal has begun, where no class creates any.
+    /// Messages that each terminal has begun, for workloads without creations.
     begun: Vec<u32>,
-    /// Nothing new is created any more.
+    /// True once nothing new is created.
     pub closed: bool,
-    /// From when on the phases that were drawn last hold.
+    /// The cycle from which on the last drawn phases hold.
     phases_from: u64,
 }
 
@@ -258,7 +257,7 @@ impl Sources {
         if queue.front().is_some_and(|&(from, _)| from as f64 <= now) { queue.pop_front().map(|(_, reply)| reply) } else { None }
     }
 
-    /// Takes the next message that is no answer, if one has been created.
+    /// Takes the next message that is not an answer, if one has been created.
     #[inline(always)]
     pub fn draw_new(&mut self, scenario: &Scenario, terminal: TerminalId, now: f64) -> Option<SourceMessage> {
         let classes = if self.closed { 0 } else { scenario.classes.len() };
@@ -310,7 +309,7 @@ impl Sources {
         (!self.closed && next != NEVER && next as f64 <= now).then_some(index)
     }
 
-    /// Takes the message at the head of a terminal's queue, which is due and has been foreseen.
+    /// Takes the message at the head of a terminal's queue, which is due and has been drawn ahead.
     pub fn take(&mut self, terminal: TerminalId, foreseen: &ForecastMessage) -> Option<SourceMessage> {
         let creations = &mut self.creations[terminal.index()];
         creations.index += 1;
@@ -318,7 +317,7 @@ impl Sources {
         foreseen.message.map(|message| SourceMessage::new(created, message, 0))
     }
 
-    /// When a terminal's next message is created, if ever.
+    /// The creation of a terminal's next message, if there is one.
     pub fn next(&self, terminal: TerminalId) -> Option<f64> {
         let reply = self.replies.get(terminal.index()).and_then(|queue| queue.front()).map(|&(from, _)| from);
         let classes = if self.closed { 0 } else { self.creations.len() / self.terminals };
@@ -338,7 +337,7 @@ impl Sources {
         !self.windows.is_empty()
     }
 
-    /// A message of a class that `terminal` sent has come to its end: its place in the window, if there is one, is free from cycle `at` on.
+    /// A message of a class from `terminal` is complete: its place in the window, if there is one, is free from cycle `at` on.
     pub fn release_slot(&mut self, class: u8, terminal: TerminalId, at: u64) {
         let entry = self.entry_of(class, terminal);
         if let Some(created) = self.windows.get_mut(entry).and_then(|window| window.release_slot(at)) {
@@ -346,7 +345,7 @@ impl Sources {
         }
     }
 
-    /// The creations of a class at a terminal; classes that have one batch together have those of the first of them.
+    /// The creations of a class at a terminal; classes with a common batch share those of the first.
     fn entry_of(&self, class: u8, terminal: TerminalId) -> usize {
         let class = u32::from(class);
         Joint::keeper_of(&self.joint, class) as usize * self.terminals + terminal.index()

@@ -27,7 +27,7 @@ use thiserror::Error;
 /// The file with the Kasuri that packed the archive.
 const ABOUT: &str = "pack.json";
 
-/// An archive may unpack to at most this many bytes: gzip can expand a small file to a very large one.
+/// The largest size to unpack: gzip can expand a small file to a very large one.
 const MAX_UNPACKED_BYTES: u64 = 4 * MAX_FILE_BYTES;
 
 /// The Kasuri that packed an archive.
@@ -53,7 +53,7 @@ impl std::fmt::Display for PackedBy {
 /// Errors of packing a folder or of running an archive.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
-    /// There is nothing to pack.
+    /// The folder cannot be packed.
     #[error("{}: {problem}", folder.display())]
     Folder {
         /// The folder.

@@ -8,7 +8,7 @@ use kasuri_network::id::ChannelId;
 use std::fs;
 use std::path::Path;
 
-/// A channel of a run and the part of the time for which it is busy.
+/// A channel of a run and its busy share of the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusyChannel {
     /// Its ends: `router a port 1 -> router b port 0`.

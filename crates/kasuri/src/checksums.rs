@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
-/// The key of a row's, of a table's and of a list's own checksum.
+/// The key of the checksum of a row, a table or a list.
 pub(crate) const CHECKSUM: &str = "checksum";
 
 /// The CRC-32 of a file, as eight hexadecimal digits.
@@ -75,10 +75,10 @@ pub(crate) struct Table {
     /// The experiment as it was run: the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<String>,
-    /// All experiments, where there are several.
+    /// All experiments, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) experiments: Vec<String>,
-    /// Experiments with the same origin share a table: the hash of the file that they change by settings.
+    /// Experiments with the same origin share a table: the hash of the file that their settings change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) origin: Option<String>,
     /// True if settings change the experiment's file; its rows then join those of other settings.
@@ -92,7 +92,7 @@ impl Table {
         self.is_changed && self.origin.is_some() && self.origin == known.origin
     }
 
-    /// The rows of both tables; a run of both is there once, as it is in this one.
+    /// The rows of both tables; for a run in both, the row of this one.
     pub(crate) fn joined(&self, known: Self) -> Self {
         let mut experiments = known.experiments;
         experiments.extend(known.input.filter(|_| experiments.is_empty()));
@@ -117,7 +117,7 @@ impl Table {
     }
 }
 
-/// Writes a table as it is kept, row by row: its rows, the experiments, a checksum of both.
+/// Writes a table row by row: its rows, the experiments, a checksum of both.
 pub(crate) fn write_table(table: &Table, mut out: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct ChecksummedTable<'a> {

@@ -18,7 +18,7 @@ pub(crate) struct Claims {
     file: File,
 }
 
-/// A run that is ours to compute while this lives.
+/// A run claimed by this process while the value lives.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     claims: &'a Claims,
@@ -26,7 +26,7 @@ pub(crate) struct Claim<'a> {
 }
 
 impl Claims {
-    /// Opens the claims of a store, which all processes that compute single runs of it share.
+    /// Opens the claims of a store, shared by all processes that compute runs of it.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -36,7 +36,7 @@ impl Claims {
         Ok(Self { file })
     }
 
-    /// Claims a run; nothing while another process has it. Where there are no locks, everybody gets it.
+    /// Claims a run; `None` while another process has it. Without locks, every process gets it.
     pub(crate) fn claim(&self, key: &str) -> Option<Claim<'_>> {
         let offset = offset(key);
         match lock(&self.file, offset, Change::Take) {
@@ -48,12 +48,12 @@ impl Claims {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // What cannot be released ends with the process.
+        // A failed release is repeated at the end of the process.
         let _ = lock(&self.claims.file, self.offset, Change::Release);
     }
 }
 
-/// The byte of a run: below 2^60, for every file system has offsets so large. Two runs with the same byte only wait for each other.
+/// The byte of a run: below 2^60, an offset that every file system supports. Two runs with the same byte only wait for each other.
 fn offset(key: &str) -> i64 {
     let head = key.get(..15).unwrap_or(key);
     i64::from_str_radix(head, 16).unwrap_or(0)

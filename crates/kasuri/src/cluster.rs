@@ -19,10 +19,10 @@ use kasuri_workload::execution::workload::{Places, TraceWorkload, Traces, volume
 use kasuri_workload::units::Units;
 use std::sync::Arc;
 
-/// Cycles that are simulated at most.
+/// The largest number of simulated cycles.
 const MAX_CYCLES: u64 = u64::MAX >> 2;
 
-/// The most flits that a virtual channel buffers.
+/// The largest buffer of a virtual channel.
 const MAX_BUFFER_FLITS: u32 = 65_535;
 
 /// Outstanding messages of a terminal of the flit engine, which learns of departures only at the ends of windows of cycles.
@@ -31,7 +31,7 @@ const MESSAGES_AHEAD: u32 = 8;
 /// The options of an engine, besides the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How the engine works that runs it: by rates of messages, or cycle by cycle.
+    /// The kind of engine: by rates of messages, or cycle by cycle.
     pub method: Method,
     /// Bytes of a flit; `None`: as few as the latencies allow, for flows.
     pub flit_bytes: Option<u32>,
@@ -183,9 +183,9 @@ pub struct Scale {
     pub links: Vec<Link>,
 }
 
-/// Cycles of the fastest link's flit among which the best is taken, where rates differ.
+/// Periods of the fastest link to try, in cycles, if rates differ.
 const MAX_FLIT_CYCLES: u32 = 1000;
-/// The same where cycles are simulated one by one.
+/// The same for an engine that simulates cycle by cycle.
 const MAX_SIMULATED_FLIT_CYCLES: u32 = 8;
 
 impl Scale {

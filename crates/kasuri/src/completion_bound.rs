@@ -62,8 +62,8 @@ fn at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
     };
     let cycles = match collective.operation {
         ALL_TO_ALL | "allgather" => (sent * out.slowest).max(received * into.slowest),
-        // N - 1 vectors have to be sent until one rank has the sum, and N - 1 more until all have it. Each rank has its vector to send, and
-        // the sum to receive.
+        // N - 1 vectors have to be sent until one rank has the sum, and N - 1 more until all have it. Each rank has to send its vector and
+        // to receive the sum.
         "allreduce" => {
             let vector = vector(collective, least);
             let all = 2.0 * others * vector;
@@ -202,7 +202,7 @@ impl Graph {
         &self.channels[channels]
     }
 
-    /// Channels from a router to each other one; [`u32::MAX`] to those that it does not reach.
+    /// Channels from a router to each other one; [`u32::MAX`] for unreachable ones.
     fn distances(&self, from: u32) -> Vec<u32> {
         let mut distance = vec![u32::MAX; self.routers() as usize];
         let mut queue = VecDeque::from([from]);
@@ -240,10 +240,10 @@ impl Graph {
     }
 }
 
-/// Cuts that are made by classes of routers.
+/// Cuts by classes of routers.
 struct Cuts<'a> {
     graph: &'a Graph,
-    /// By rank: the routers at which it has its ports.
+    /// By rank: the routers of its ports.
     ranks: &'a [Vec<u32>],
     demand: Demand,
 }

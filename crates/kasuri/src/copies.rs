@@ -1,4 +1,4 @@
-//! The names of the copies of files in a folder of results, `HASH-NAME`, which vouch for their contents.
+//! The names of the copies of files in a folder of results, `HASH-NAME`, which prove their contents.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Digits of the hash of a file's content in the name of its copy.
 const HASH_DIGITS: usize = 12;
 
-/// The most bytes of the end of a file's name that its copy keeps.
+/// The longest end of a file's name that its copy keeps, bytes.
 const MAX_NAME_BYTES: usize = 80;
 
 /// The name of a file's copy: two files of one content have one copy, and no name leads out of the folder.
@@ -17,7 +17,7 @@ pub(crate) fn copy_name(name: &str, hash: &str) -> String {
     format!("{}-{}", &hash[..HASH_DIGITS.min(hash.len())], &plain[plain.len().saturating_sub(MAX_NAME_BYTES)..])
 }
 
-/// The digits of the hash in the name of a copy; `None` if no copy has such a name.
+/// The digits of the hash in the name of a copy; `None` for other names.
 pub(crate) fn hash_in_name(copy: &str) -> Option<&str> {
     let (hash, _) = copy.split_once('-')?;
     (hash.len() == HASH_DIGITS && copy.chars().all(is_plain)).then_some(hash)

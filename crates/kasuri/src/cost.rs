@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Taken at the begin of a run, on the thread that computes it.
+/// Measures a run from its begin on, on the computing thread.
 #[derive(Debug)]
 pub(crate) struct Meter {
     wall: Instant,
     processor: Option<Duration>,
     /// Processor time of the further threads of the run, nanoseconds.
     further: Arc<AtomicU64>,
-    /// The most threads that it was given at a time.
+    /// The most threads at a time.
     threads: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ impl Meter {
         Threads { at_end: Arc::new(at_end), ..Threads::new(count) }
     }
 
-    /// The most threads that the run was given at a time.
+    /// The most threads of the run at a time.
     pub(crate) fn threads_used(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
     }
@@ -73,7 +73,7 @@ pub(crate) fn available_memory_bytes() -> Option<u64> {
     size.map(|kib| kib << 10)
 }
 
-/// A size that Linux keeps of this process, MiB.
+/// A size in Linux's status of this process, MiB.
 fn of_status(name: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let size = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
@@ -81,7 +81,7 @@ fn of_status(name: &str) -> Option<f64> {
 }
 
 fn peak_memory_of_usage() -> Option<f64> {
-    // macOS counts in bytes, everybody else in KiB.
+    // macOS counts in bytes, other systems in KiB.
     let unit = if cfg!(target_vendor = "apple") { 1.0 / 1024.0 } else { 1.0 };
     getrusage(UsageWho::RUSAGE_SELF).ok().map(|usage| usage.max_rss() as f64 * unit / 1024.0)
 }

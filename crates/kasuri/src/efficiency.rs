@@ -24,7 +24,7 @@ const MAX_COUNTED_RANKS: u32 = 1024;
 /// Larger jobs are not searched for a hint: a search of this size takes about as long as the run of a flow engine.
 pub(crate) const MAX_SEARCHED_RANKS: u32 = 128;
 
-/// A collective that comes so near to its bound needs no hint.
+/// A collective with this efficiency needs no hint.
 pub(crate) const EFFICIENT_SHARE: f64 = 0.9;
 
 /// A hint must make the operation faster by this factor.
@@ -57,11 +57,11 @@ impl Hints {
     }
 }
 
-/// A schedule, and a tie rule that lets it keep its phases, for a job on a network.
+/// A schedule, and a tie rule that keeps its phases, for a job on a network.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Suggestion {
     schedule: &'static str,
-    /// A key of `[routing]` and its value, where another one than the file's is needed.
+    /// A key of `[routing]` and its value, if it differs from the file's.
     tie: Option<Tie>,
     phases: u32,
     /// The time of all phases, in transmissions of a message.
@@ -70,7 +70,7 @@ pub(crate) struct Suggestion {
     keeps_step: bool,
 }
 
-/// For which network, routing and job a suggestion holds.
+/// The network, routing and job of a suggestion.
 fn question(point: &Point) -> String {
     let of = |key: &str| point.table.get(key).map(Value::to_string).unwrap_or_default();
     let workload = point.table.get("workload").and_then(Value::as_table);
@@ -79,11 +79,11 @@ fn question(point: &Point) -> String {
     format!("{}\n{}\n{}\n{}\n{}", of("network"), of("faults"), of("routing"), of("router"), job.join("\n"))
 }
 
-/// Looks for the fastest known schedule of an all-to-all, with the routing of the file and with its other tie rules.
+/// Finds the fastest known schedule of an all-to-all, with the routing of the file and with its other tie rules.
 fn suggest(preparation: &mut Preparation<'_>, point: &Point, study: &Study) -> Option<Suggestion> {
     let collective = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?.workload.collective()?;
     let ranks = collective.terminals.len() as u32;
-    // Schedules know terminals with one port.
+    // Schedules support terminals with one port.
     if collective.operation != ALL_TO_ALL || ranks > MAX_COUNTED_RANKS || collective.ports > 1 {
         return None;
     }
@@ -188,14 +188,14 @@ pub(crate) fn ties(algorithm: &str) -> &'static [Tie] {
     }
 }
 
-/// The routing of a point with another tie rule, if it can be had.
+/// The routing of a point with another tie rule, if available.
 fn with_tie(preparation: &mut Preparation<'_>, point: &Point, (key, value): Tie) -> Option<Arc<dyn Routing>> {
     let mut point = point.clone();
     point.table.get_mut("routing")?.as_table_mut()?.insert(key.to_owned(), value.into());
     preparation.routed(&point).ok().map(|(_, routing)| routing)
 }
 
-/// The job as the file names it: a schedule that is made for the network chooses the terminals itself where it may.
+/// The job as the file names it: a schedule made for the network may choose the terminals.
 fn job(point: &Point, collective: &Collective<'_>) -> Job {
     let has = |key: &str| point.table.get("workload").is_some_and(|workload| workload.get(key).is_some());
     match (has("placement"), has("ranks")) {

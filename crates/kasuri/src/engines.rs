@@ -1,4 +1,4 @@
-//! The engines of this program: the one list. A new engine is a crate and its line here; what else is to be known of it, it says itself.
+//! The only list of this program's engines. A new engine is a crate and its line here; it describes itself.
 
 use kasuri_config::{Known, Study};
 use kasuri_flit::FlitEngine;
@@ -14,7 +14,7 @@ use schemars::Schema;
 /// All engines, from the coarsest to the finest.
 pub static ENGINES: &[&dyn Engine] = &[&AnalysisEngine, &FlowEngine, &CyclesEngine];
 
-/// The finest engine: flit by flit, and packet by packet where routers have queues at their outputs, which packets enter and leave as a whole.
+/// The finest engine: flit by flit, and packet by packet for routers with queues at their outputs, which packets enter and leave whole.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CyclesEngine;
 
@@ -71,13 +71,13 @@ impl Engine for CyclesEngine {
     }
 }
 
-/// The engine of an experiment that names none.
+/// The default engine.
 pub const DEFAULT: &str = "flit";
 
-/// The engine of a study, and its place among those that were known when the study was made.
+/// The engine of a study, and its index among the engines known when the study was made.
 ///
 /// # Panics
-/// The study was made with others.
+/// The study was made with other engines.
 pub(crate) fn of_study<'a>(known: Known<'a>, study: &Study) -> (usize, &'a dyn Engine) {
     let found = known.engines.iter().copied().enumerate().find(|(_, engine)| engine.name() == study.engine);
     found.expect("a study is made only with an engine of the list")

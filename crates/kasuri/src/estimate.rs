@@ -42,7 +42,7 @@ pub enum Kind {
     Flow,
     /// Rates of messages of a closed workload: many messages begin and end together.
     FlowClosed,
-    /// Cycle by cycle, for a number of cycles that the file gives.
+    /// Cycle by cycle, for a given number of cycles.
     FlitCycles,
     /// Cycle by cycle, until the answer is precise.
     FlitPrecision,
@@ -87,7 +87,7 @@ impl Kind {
 /// `benches/threads.py` 1.5 to 2 times as fast, with a median of 1.67.
 const SERIAL_SHARE: f64 = 0.2;
 
-/// The part of a run of users, as flows, that its threads do not share: two make it 1.9 times as fast if no user shares a channel.
+/// The serial share of a run of users, as flows: two threads make it 1.9 times as fast if no user shares a channel.
 const USERS_SERIAL_SHARE: f64 = 0.05;
 
 /// The time of flows on several threads, and their processor time, over those on one: a second one only finds paths, and sleeps otherwise.
@@ -119,15 +119,14 @@ impl Kind {
     }
 }
 
-/// Packets that an answer of a precision needs, over the square of the precision: batches of correlated latencies need more than
-/// independent samples would.
+/// Packets for an answer, times the square of its precision: batches of correlated latencies need more than independent samples would.
 const PACKETS_TIMES_PRECISION_SQUARED: f64 = 4.0;
 
-/// The least number of packets of a run to a precision, and for each terminal.
+/// The fewest packets of a run with a precision, and per terminal.
 const MIN_PACKETS: f64 = 2000.0;
 const MIN_PACKETS_PER_TERMINAL: f64 = 20.0;
 
-/// Loads that a search for saturation tries.
+/// Loads tried by a search for saturation.
 const SEARCH_TRIALS: f64 = 12.0;
 
 /// Cycles of all trials together, at a precision of 20 % with packets of 5 flits: nearly all are spent next to saturation, where latencies
@@ -165,20 +164,19 @@ impl Work {
         Self { kind, units: (units * slowness).max(1.0), state_bytes, threads: u32::try_from(threads).unwrap_or(u32::MAX) }
     }
 
-    /// Seconds of processor time if nothing is known of the machine. The same everywhere: processes that share a sweep among them agree
-    /// on its order.
+    /// Seconds of processor time on an unknown machine. The same everywhere: processes that share a sweep agree on its order.
     pub fn seconds(&self) -> f64 {
         self.units * self.kind.seconds_of_unit()
     }
 
-    /// The order of length, as far as it is known without the machine.
+    /// The order of run times, as far as it does not depend on the machine.
     pub fn order(&self, other: &Self) -> Ordering {
         self.seconds().total_cmp(&other.seconds())
     }
 }
 
-/// Networks of more channels do not fit into the near caches. Trees of 3,000 to 6,000,000 channels take 21 to 66 ns for a unit, and a power of
-/// their size fits them all within a factor of 1.4.
+/// Larger networks do not fit into the near caches. Trees of 3,000 to 6,000,000 channels take 21 to 66 ns for a unit, and a power of their
+/// size fits them all within a factor of 1.4.
 const CHANNELS_IN_CACHE: f64 = 4000.0;
 const SLOWNESS_POWER: f64 = 0.18;
 
@@ -187,7 +185,7 @@ fn slowness_of_size(channels: f64) -> f64 {
     (channels / CHANNELS_IN_CACHE).max(1.0).powf(SLOWNESS_POWER)
 }
 
-/// Flits per terminal and cycle that all classes offer together, replies included.
+/// The offered load of all classes together, flits per terminal and cycle, replies included.
 fn load(scenario: &Scenario) -> f64 {
     let of_class = |class: &kasuri_model::scenario::TrafficClass| {
         let replies = class.reply.as_ref().map_or(0.0, |reply| reply.sizes.mean() / class.sizes.mean());
@@ -225,7 +223,7 @@ fn cycles_of_search(study: &Study) -> f64 {
     (CYCLES_OF_SEARCH * shorter * SEARCHED_PRECISION / measure.precision).min(most)
 }
 
-/// Channels of a path, about.
+/// Typical channels of a path.
 const CHANNELS_PER_PATH: f64 = 8.0;
 
 /// Steps of routes, and pairs of terminals, beyond which formulas of open traffic take samples.
@@ -270,7 +268,7 @@ fn closed_flits(scenario: &Scenario) -> Option<(f64, f64)> {
         .reduce(|one, other| (one.0 + other.0, one.1 + other.1))
 }
 
-/// Bytes for each channel while a network is built, while its shortest paths are searched, and while it is written as text to be named.
+/// Bytes for each channel while a network is built, while its shortest paths are searched, and while its text is written to name it.
 const BUILDING_BYTES: u64 = 80;
 const SEARCHING_BYTES: u64 = 110;
 const WRITING_BYTES: u64 = 150;
@@ -295,7 +293,7 @@ fn state_bytes(study: &Study, method: Method, running: u64, extents: &mut Extent
     held + running.max(building).max(compiling).max(writing).max(checking_bytes(study, method, extents))
 }
 
-/// Bytes of the look for deadlocks before a run.
+/// Bytes of the deadlock check before a run.
 fn checking_bytes(study: &Study, method: Method, extents: &mut Extents) -> u64 {
     let Some(budget) = deadlock_budget(study, method) else { return 0 };
     let scenario = &study.scenario;
@@ -361,7 +359,7 @@ impl LearntFactor {
 /// A process with a small network.
 const PROCESS_BYTES: f64 = 16.0 * MIB;
 
-/// Runs of a process that took less together say more about its start than about them, seconds.
+/// Shorter processes reveal more about their start than about the runs, seconds.
 const MIN_LEARNT_SECONDS: f64 = 0.05;
 
 /// Memory is learnt from large networks only: in small ones the fixed memory of a process dominates.
@@ -375,7 +373,7 @@ impl Costs {
         file().and_then(|file| fs::read(file).ok()).and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// Learns from runs, and keeps it for the next process. Estimates are a convenience: a folder that cannot be written is no error.
+    /// Learns from runs, and stores it for the next process. Estimates are a convenience: an unwritable folder is not an error.
     pub fn learn_on_this_machine(measured: &[MeasuredRun], memory: Option<(Work, f64)>) {
         let seconds: f64 = measured.iter().map(|run| run.seconds).sum();
         let Some(file) = file().filter(|_| seconds >= MIN_LEARNT_SECONDS) else { return };
@@ -387,21 +385,21 @@ impl Costs {
         let _ = costs.keep(&file);
     }
 
-    /// Learns what runs took.
+    /// Learns the cost of runs.
     pub fn learn(&mut self, measured: &[MeasuredRun]) {
         for run in measured {
             self.kinds.entry(run.work.kind).or_default().add(run.seconds / run.work.seconds());
         }
     }
 
-    /// Learns by how many bytes a process grew that computed runs up to this size.
+    /// Learns from the growth of a process that computed runs up to this size, bytes.
     pub fn learn_memory(&mut self, work: &Work, bytes: f64) {
         if bytes.min(work.state_bytes) >= MIN_LEARNT_BYTES {
             self.memory.get_or_insert_default().add(bytes / work.state_bytes);
         }
     }
 
-    /// Finished runs of this kind that the estimate rests on.
+    /// Finished runs of this kind behind the estimate.
     pub fn runs(&self, kind: Kind) -> u64 {
         self.kinds.get(&kind).map_or(0, |price| price.runs)
     }
@@ -417,7 +415,7 @@ impl Costs {
         (PROCESS_BYTES + state) / MIB
     }
 
-    /// Two processes may write at the same time: one of them is forgotten, none is read by halves.
+    /// Two processes may write at the same time: one of the results is lost, none is mixed.
     fn keep(&self, file: &Path) -> io::Result<()> {
         let temporary = file.with_extension(format!("json.{}", std::process::id()));
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -436,22 +434,22 @@ fn file() -> Option<PathBuf> {
 /// The cost of many runs together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Total {
-    /// How many they are.
+    /// Their number.
     pub runs: usize,
     /// Processor time of all, s.
     pub seconds: f64,
-    /// Of the shortest, s.
+    /// Of the shortest run, s.
     pub shortest: f64,
-    /// Of the longest, s.
+    /// Of the longest run, s.
     pub longest: f64,
-    /// Of the one that needs most, MiB.
+    /// Of the largest run, MiB.
     pub memory_mib: f64,
-    /// Finished runs that the least known of the estimates rests on.
+    /// Finished runs behind the least certain estimate.
     pub known_runs: u64,
 }
 
 impl Total {
-    /// Adds up what runs will cost.
+    /// Adds up the costs of runs.
     pub fn of(costs: &Costs, works: impl IntoIterator<Item = Work>) -> Self {
         let mut total = Self { runs: 0, seconds: 0.0, shortest: f64::INFINITY, longest: 0.0, memory_mib: 0.0, known_runs: u64::MAX };
         for work in works {
@@ -499,8 +497,8 @@ mod tests {
         assert_eq!(work(0.5, 1000, 8).units, f64::from(2 * 64 + 4 * 8 * 7) * 500.0);
     }
 
-    /// Until an answer is precise a run takes the intervals of a warm-up and of two looks, however many packets arrive in them. The cycles are
-    /// those that runs of these meshes took.
+    /// A run with a precision takes the intervals of a warm-up and of two checks, for any number of packets in them. The cycles are those
+    /// of runs of these meshes.
     #[test]
     fn a_precise_answer_takes_its_intervals() {
         for (side, load, took) in [(16, 0.1, 12_630.0), (32, 0.05, 12_776.0), (64, 0.02, 13_024.0)] {
@@ -520,7 +518,7 @@ mod tests {
         assert_eq!(work(0.1, 4000, 4).order(&work(0.1, 4000, 5)), Ordering::Less);
     }
 
-    /// Routers that the fast forms of the engine cannot do cost more for the same cycles.
+    /// Routers without fast layouts cost more for the same cycles.
     #[test]
     fn dearer_routers_count_more() {
         let text = |holds: bool| {
@@ -558,7 +556,7 @@ mod tests {
 
     /// Runs that take twice and half of the same estimate have the geometric mean 1; those that always take 3 times as long, 3.
     #[test]
-    fn estimates_follow_what_runs_took() {
+    fn estimates_follow_finished_runs() {
         let (one, other) = (work(0.1, 4000, 4), work(0.3, 9000, 8));
         let measured = |work: Work, factor: f64| MeasuredRun { work, seconds: factor * work.seconds() };
         let mut costs = Costs::default();
@@ -573,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_grows_with_the_network_and_with_what_was_seen() {
+    fn memory_grows_with_the_network_and_with_experience() {
         let (small, large) = (work(0.1, 100, 4), work(0.1, 100, 64));
         let mut costs = Costs::default();
         let before = costs.memory_mib(&large);
@@ -586,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_read_again() {
+    fn learnt_costs_are_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new/costs.json");
         let mut costs = Costs::default();

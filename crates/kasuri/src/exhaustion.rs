@@ -7,11 +7,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// The system's allocator, which ends the process where the system has nothing left.
+/// The system's allocator; ends the process when memory is exhausted.
 #[derive(Debug)]
 pub struct OomReportingAllocator;
 
-// SAFETY: all requests go to the system's allocator as they are, and its answers back.
+// SAFETY: all requests and answers pass unchanged to and from the system's allocator.
 unsafe impl GlobalAlloc for OomReportingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -58,7 +58,7 @@ pub(crate) fn end(lacking: Arguments<'_>) -> ! {
          memory, or with --jobs 1; `kasuri check FILE` says how much a run takes"
     );
     let length = 400 - rest.len();
-    // SAFETY: the text lies in memory up to this length; ending the process has no conditions.
+    // SAFETY: the text is in memory up to this length; ending the process has no conditions.
     unsafe {
         libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
         libc::_exit(1)

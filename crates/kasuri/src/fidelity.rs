@@ -8,20 +8,20 @@ use serde_json::Value;
 const QUANTITIES: [&str; 6] =
     ["packet_latency_mean", "accepted_throughput_mean", "atr", "hops_mean", "channel_utilisation_max", "completion_time"];
 
-/// One quantity of runs that differ in nothing but their engine.
+/// One quantity of runs that differ only in their engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The input columns of the run, in their order.
     pub inputs: Vec<(String, Value)>,
-    /// The column that is compared.
+    /// The compared column.
     pub quantity: &'static str,
-    /// Each engine's answer, from the coarsest to the finest; `None` where it has none.
+    /// Each engine's answer, from the coarsest to the finest; `None` for no answer.
     pub answers: Vec<(&'static str, Option<f64>)>,
 }
 
 impl Comparison {
-    /// By what part an engine's answer differs from the finest one's: 0.1 is 10 % more. `None` for the finest itself and where
-    /// an answer is missing or 0.
+    /// The relative difference of an engine's answer from the finest one's: 0.1 is 10 % more. `None` for the finest itself and for an
+    /// answer that is missing or 0.
     pub fn difference(&self, engine: &str) -> Option<f64> {
         let (finest, reference) = self.answers.iter().rev().find_map(|&(engine, answer)| Some((engine, answer?)))?;
         let &(_, answer) = self.answers.iter().find(|&&(name, _)| name == engine)?;
@@ -29,7 +29,7 @@ impl Comparison {
     }
 }
 
-/// Compares the rows that differ in their engine only; nothing if no two do. The order is that of the rows.
+/// Compares the rows that differ only in their engine; empty if no two do. The order is that of the rows.
 pub fn side_by_side(rows: &[RunRow]) -> Vec<Comparison> {
     let mut groups: Vec<(Vec<(String, Value)>, Vec<&RunRow>)> = Vec::new();
     for row in rows {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_engine_knows_is_not_compared() {
+    fn columns_of_a_single_engine_are_not_compared() {
         let rows = [row("analysis", 0.1, None), row("flit", 0.1, Some(20.0))];
         assert!(side_by_side(&rows).iter().all(|comparison| comparison.quantity == "hops_mean"));
         assert_eq!(side_by_side(&[row("flit", 0.1, Some(20.0)), row("flit", 0.2, Some(20.0))]), []);

@@ -34,10 +34,10 @@ pub enum InputError {
     Unreadable {
         /// The path as given.
         path: PathBuf,
-        /// The reason that the operating system gives.
+        /// The error of the operating system.
         reason: io::Error,
     },
-    /// The file is no text.
+    /// The file is not text.
     #[error("{problem}; {expected}")]
     NotText {
         /// The expected form, as a sentence.
@@ -45,7 +45,7 @@ pub enum InputError {
         /// The form found instead.
         problem: FormatError,
     },
-    /// The file says something wrong.
+    /// The file has an error.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -53,7 +53,7 @@ pub enum InputError {
 /// Reads an experiment file; `assignments` are the texts of `--set`. Returns it with its text.
 ///
 /// # Errors
-/// The file cannot be read, is no TOML, or an assignment is wrong.
+/// The file cannot be read, is not valid TOML, or an assignment is wrong.
 pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document, String), InputError> {
     let text = read_text(path, "an experiment file is TOML")?;
     let mut document = Document::parse_for(*KNOWN, &path.display().to_string(), &text)?;
@@ -63,7 +63,7 @@ pub fn read_experiment(path: &Path, assignments: &[String]) -> Result<(Document,
     Ok((document, text))
 }
 
-/// Bytes of the largest file that an experiment may name: traces are large.
+/// The size of the largest file that an experiment may name, bytes: traces are large.
 pub const MAX_FILE_BYTES: u64 = 4 << 30;
 
 /// Bytes of the largest experiment file, and of data read from pipes and devices, which may never end.
@@ -85,7 +85,7 @@ pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// The first bytes of a gzipped file.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Gives the bytes of a file piece by piece, unpacked where it is gzipped, until `take` says that it wants no more.
+/// Passes the bytes of a file to `take` piece by piece, unpacked if it is gzipped, until that returns false.
 pub(crate) fn read_gzipped_pieces(path: &Path, take: &mut dyn FnMut(&[u8]) -> bool) -> io::Result<()> {
     let file = fs::File::open(path)?;
     let about = file.metadata()?;
@@ -169,7 +169,7 @@ impl FolderFiles {
         Self { folder: folder.into(), copies: BTreeMap::new() }
     }
 
-    /// Reads a file from its copy where the experiment's section `[record]` names one, and checks the content of the copy.
+    /// Reads files from their copies in the experiment's section `[record]`, and checks their content.
     ///
     /// # Errors
     /// The section is wrong.
@@ -181,13 +181,13 @@ impl FolderFiles {
         self.folder.join(self.copies.get(name).map_or(name, String::as_str))
     }
 
-    /// Files relative to the folder in which this file lies.
+    /// Files relative to the folder of this file.
     pub fn next_to(file: &Path) -> Self {
         Self::new(file.parent().unwrap_or(Path::new("")))
     }
 }
 
-/// Bytes of a piece of a large file.
+/// The size of a piece of a large file, bytes.
 const PIECE: usize = 1 << 18;
 
 impl Files for FolderFiles {
@@ -230,9 +230,9 @@ impl Files for FolderFiles {
 mod tests {
     use super::*;
 
-    /// A device that never ends is refused, a file of the largest size is read.
+    /// An endless device is refused, a file of the largest size is read.
     #[test]
-    fn what_never_ends_is_refused() {
+    fn endless_workloads_are_refused() {
         assert_eq!(read_at_most(Path::new("/dev/zero"), MAX_FILE_BYTES).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("five");

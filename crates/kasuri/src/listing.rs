@@ -1,5 +1,5 @@
-//! The list of an experiment's runs, for those who share them among them: what `kasuri run --plan` writes, the parts that `--shard` and
-//! `--points-from` choose, and the table that `kasuri collect` makes of what has come together.
+//! The list of an experiment's runs, for processes that share them: the output of `kasuri run --plan`, the parts chosen by `--shard` and
+//! `--points-from`, and the table of `kasuri collect`.
 //!
 //! ```text
 //! OUT/plan.jsonl     a line about the whole (version, number of runs), then a line for each run: its key, the head of its row, its cost
@@ -32,7 +32,7 @@ pub struct Identity {
     pub results: u64,
     /// [`SCHEMA_VERSION`].
     pub schema: u64,
-    /// The sources that it was built of: two builds between releases have one version. Empty in lists of older programs.
+    /// The sources of the build: two builds between releases have one version. Empty in lists of older programs.
     #[serde(default)]
     pub build: String,
     /// Processor and operating system.
@@ -105,7 +105,7 @@ pub enum ListingError {
         /// This program.
         own: Box<Identity>,
     },
-    /// A part that is none.
+    /// An invalid part.
     #[error("--shard {text}: {problem}")]
     Shard {
         /// As given.
@@ -135,11 +135,11 @@ struct ListHead {
     document: String,
     /// Lines that follow.
     runs: usize,
-    /// A hash over their keys: other runs, other list.
+    /// A hash over their keys, which identifies the list.
     experiment: String,
     /// The files that they name, relative to the experiment file.
     files: Vec<String>,
-    /// The text of the experiment as it is run, for the table that [`collect`] makes. Missing in lists of older programs.
+    /// The text of the experiment as it is run, for the table of [`collect`]. Missing in lists of older programs.
     #[serde(default)]
     input: Option<String>,
 }
@@ -165,7 +165,7 @@ impl Line {
     }
 }
 
-/// One run, as those who compute it need it.
+/// One run with the data to compute it.
 #[derive(Clone, Debug)]
 pub struct ListedRun {
     /// Its position in the sweep, from 0.
@@ -252,8 +252,8 @@ impl<'a> Listing<'a> {
         store.keep_plan(std::iter::once(Ok(to_line(&about))).chain(lines))
     }
 
-    /// Numbers of the runs of one of several parts that cost about the same: the longest run to the first, the next to the second, and
-    /// so on. All processes deal in the same way, whatever they know of their machines.
+    /// Numbers of the runs of one of several parts of about equal cost: the longest run to the first, the next to the second, and so on.
+    /// All processes deal in the same way, independent of their machines.
     pub fn shard(&self, shard: Shard) -> Vec<usize> {
         let mut order: Vec<_> = self.runs.planned().iter().collect();
         order.sort_by(|one, other| other.work.order(&one.work).then(one.number().cmp(&other.number())));
@@ -269,7 +269,7 @@ impl<'a> Listing<'a> {
         numbers
     }
 
-    /// Numbers of the runs that a text lists: a line for each, first its key, then perhaps its number, as `kasuri run --plan` prints them.
+    /// Numbers of the runs in a text with a line for each: its key, then optionally its number, as `kasuri run --plan` prints them.
     ///
     /// # Errors
     /// A line names a run that is not in this list.
@@ -361,7 +361,7 @@ fn read_about(store: &Store) -> Result<Option<ListHead>, ListingError> {
     let damaged = |problem: String| ListingError::Damaged { path: store.plan_path(), line: 1, problem };
     let line = lines.next().transpose()?.unwrap_or_default();
     let about: ListHead = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
-    // Another version's list may be sound although this one does not understand it.
+    // Another version's list may be sound although this one cannot read it.
     if about.identity == Identity::own() { unsealed(&line).map(Some).map_err(damaged) } else { Ok(Some(about)) }
 }
 
@@ -383,17 +383,16 @@ fn read_lines(store: &Store, about: &ListHead, mut take: impl FnMut(RowHead) -> 
 /// The runs collected in a folder.
 #[derive(Clone, Debug)]
 pub struct CollectedRuns {
-    /// The rows that are there, as if they had been computed together.
+    /// The existing rows, as if they had been computed together.
     pub summary: Summary,
-    /// The runs that are not there: key, then the swept keys with their values, separated by tabs.
+    /// The missing runs: key, then the swept keys with their values, separated by tabs.
     pub missing: Vec<String>,
 }
 
 /// The time for which [`collect`] waits for computing processes: a stopped worker ends within a second.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Makes the table of a folder's runs, however they were computed: those of the list that [`Listing::keep`] wrote, or of the table that a
-/// complete run has left.
+/// Makes the table of a folder's runs: those of the list of [`Listing::keep`], or of the table of a complete run.
 ///
 /// # Errors
 /// There is no list, it is damaged or of another version, another process writes into the folder, or the system refuses.
@@ -429,7 +428,7 @@ pub fn collect(folder: &Path) -> Result<CollectedRuns, ListingError> {
     Ok(CollectedRuns { summary, missing })
 }
 
-/// The rows of a table: they are there if the store still has them.
+/// The rows of a table that the store still has.
 fn collect_table(folder: &Path) -> Result<CollectedRuns, ListingError> {
     let path = folder.join("runs.json");
     if !path.is_file() {
@@ -554,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shard_is_refused() {
+    fn invalid_shards_are_refused() {
         for text in ["", "1", "0/2", "3/2", "a/2", "1/0", "-1/2"] {
             assert!(text.parse::<Shard>().is_err(), "{text}");
         }
@@ -575,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_that_is_collected_holds_the_file_that_was_listed_whatever_its_copy_says() {
+    fn the_collected_table_has_the_listed_file_and_not_its_copy() {
         let folder = tempfile::tempdir().unwrap();
         let document = document();
         listing(&document).keep(&Store::open(folder.path(), Access::Point).unwrap()).unwrap();
@@ -586,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_computed_in_parts_is_collected_to_the_table_of_the_whole() {
+    fn parts_are_collected_into_the_table_of_the_whole() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
         let document = document();
@@ -635,7 +634,7 @@ mod tests {
 
     /// A list with a changed load is still a list, but rows would be filed under the wrong load.
     #[test]
-    fn a_list_that_says_something_else_is_damaged_and_written_anew() {
+    fn a_changed_list_is_damaged_and_rewritten() {
         let folder = tempfile::tempdir().unwrap();
         let (document, path) = (document(), folder.path().join("plan.jsonl"));
         let listing = listing(&document);

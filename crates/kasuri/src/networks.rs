@@ -12,13 +12,13 @@ pub const MAX_KEPT_CHANNELS: u32 = 100_000;
 /// Names the networks of an experiment's runs and keeps them in its store.
 #[derive(Debug, Default)]
 pub(crate) struct Networks {
-    /// Those that were met. The plan holds them, so they are found by their places.
+    /// The networks so far. The plan holds them, so they are found by address.
     known: Mutex<Vec<(Weak<Network>, String)>>,
 }
 
 impl Networks {
-    /// The name of a run's network, the column `network_id`; nothing if it is too large. With a store the network is in it afterwards.
-    /// `named`: the name that a finished run gives it. Where the store has that, the network need not be written out to name it again.
+    /// The name of a run's network, the column `network_id`; `None` if it is too large. With a store the network is in it afterwards.
+    /// `named`: the name in a finished run. If the store has that network, it need not be written out again.
     ///
     /// # Errors
     /// The disk is full or the operating system refuses.

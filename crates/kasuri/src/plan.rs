@@ -1,7 +1,7 @@
-//! All runs of an experiment: which there are, which are missing, the table.
+//! All runs of an experiment: the existing and the missing ones, and the table.
 //!
-//! Each run is computed by one thread and depends on nothing but its own input, so the table is the same for any number of
-//! threads, wall-clock times apart. A run that fails does not stop the others.
+//! Each run is computed by one thread and depends only on its own input, so the table is the same for any number of threads, wall-clock
+//! times apart. A failed run does not stop the others.
 
 mod binding;
 mod cores;
@@ -41,7 +41,7 @@ use shown::Facts;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
+/// A part of every run's key: it rises when Kasuri gives other results for the same input, so that old runs are not reused.
 pub const RESULTS_VERSION: u64 = 6;
 
 /// How an experiment is run.
@@ -59,7 +59,7 @@ pub struct RunOptions {
     pub paranoid: bool,
     /// Show a progress bar on standard error, if that is a terminal, and report overdue runs there.
     pub progress: bool,
-    /// Counts the runs that are finished, for a display of one's own.
+    /// Counts the finished runs, for a caller's display.
     pub tally: Tally,
     /// Ends the runs early when requested.
     pub stop: Stop,
@@ -115,7 +115,7 @@ pub enum RunError {
         /// Which packet, and why.
         finding: String,
     },
-    /// A row would show what its run does not use: a defect of Kasuri.
+    /// A row would show other input than its run's: an internal error.
     #[error("{document}: internal error: {problem}")]
     Defect {
         /// The experiment file.
@@ -123,7 +123,7 @@ pub enum RunError {
         /// The contradiction.
         problem: String,
     },
-    /// A file has changed between the check of a run and its turn. Run the experiment again: what is finished is kept.
+    /// A file has changed between the check of a run and its turn. Run the experiment again: finished runs are kept.
     #[error(
         "{document}: a file has changed since the experiment was checked ({files}); what is finished is kept, the same command computes \
          the rest"
@@ -149,7 +149,7 @@ pub enum RunError {
         document: String,
         /// The key as given.
         point: String,
-        /// How many runs it fits.
+        /// The number of matching runs.
         problem: String,
     },
     /// A list of runs does not belong to this experiment.
@@ -206,7 +206,7 @@ impl PreparedPoint {
     }
 }
 
-/// All runs of an experiment, checked. Of each only its number, its key and a few facts lie in memory.
+/// All runs of an experiment, checked. Memory holds only the number, the key and a few facts of each.
 pub struct Plan<'a> {
     runs: Runs<'a>,
     /// True if these are all runs of the experiment. A part of them shares its folder of results with the others.
@@ -224,7 +224,7 @@ impl std::fmt::Debug for Plan<'_> {
 pub struct Summary {
     /// The rows in the order of the points. After an interruption those of the finished runs only.
     pub rows: Vec<RunRow>,
-    /// The vectors of each row where nothing is kept in a store; empty lists otherwise.
+    /// The vectors of each row if there is no store; empty lists otherwise.
     pub vectors: Vec<Vec<Vector>>,
     /// Runs taken from the store.
     pub reused: usize,
@@ -282,16 +282,16 @@ impl<'a> Plan<'a> {
         Ok(Self { runs: Runs::all(known, document, files)?, whole: true })
     }
 
-    /// Checks the points of these numbers only. Running them leaves room in the store for processes that compute others, and writes
-    /// no table.
+    /// Checks only the points of these numbers. Running them leaves room in the store for processes that compute others, and writes no
+    /// table.
     ///
     /// # Errors
-    /// All that is wrong with any of these points.
+    /// All errors of any of these points.
     pub fn prepare_some(document: &'a Document, files: &'a (dyn Files + Sync), numbers: &[usize]) -> Result<Self, RunError> {
         Ok(Self { runs: Runs::some(*KNOWN, document, files, numbers)?, whole: false })
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         self.runs.planned().len()
     }
@@ -306,7 +306,7 @@ impl<'a> Plan<'a> {
         self.runs.planned().iter().map(|planned| planned.key)
     }
 
-    /// The runs in the order of the table, each with its values and what its engine receives. They are made one at a time.
+    /// The runs in the order of the table, each with its values and its engine's input. They are made one at a time.
     pub fn points(&self) -> impl Iterator<Item = Result<PreparedPoint, RunError>> {
         let mut preparer = self.runs.preparer();
         self.runs.planned().iter().map(move |planned| self.runs.prepare(planned, &mut preparer))
@@ -317,10 +317,10 @@ impl<'a> Plan<'a> {
         self.runs.planned().iter().map(|planned| Ok((planned.key, assignments(&self.runs.point(planned)?))))
     }
 
-    /// Computes the runs that the store does not hold and returns all.
+    /// Computes the runs missing in the store and returns all.
     ///
     /// # Errors
-    /// A point that does not exist, a store that cannot be used. Runs that fail are rows, not errors.
+    /// A point that does not exist, a store that cannot be used. Failed runs are rows, not errors.
     pub fn run(&self, options: &RunOptions) -> Result<Summary, RunError> {
         let chosen = match &options.point {
             Some(point) => std::slice::from_ref(self.find(point)?),
@@ -336,7 +336,7 @@ impl<'a> Plan<'a> {
             _ => None,
         };
         let cores = Cores::new(chosen.len(), options.jobs, options.threads, available_cores());
-        // A thread more than there are runs would only wait.
+        // More threads than runs would only wait.
         let jobs = cores.jobs();
         let before = resident_memory_mib();
         let executor = RunExecutor::new(&self.runs, options, store.as_ref(), cores, chosen);
@@ -353,7 +353,7 @@ impl<'a> Plan<'a> {
                 && let Some(seconds) = row.number("cpu_seconds")
             {
                 peak = if row.number(PEAK_MEMORY) > peak { row.number(PEAK_MEMORY) } else { peak };
-                // Estimates are of one thread.
+                // Estimates are for one thread.
                 let seconds = seconds / planned.work.kind.part_of_processor_time(*threads);
                 summary.measured.push(MeasuredRun { work: planned.work, seconds });
             }
@@ -427,7 +427,7 @@ fn origin(options: &RunOptions) -> Option<String> {
     Some(blake3::hash(format!("{RESULTS_VERSION}\n{text}").as_bytes()).to_hex()[..32].to_owned())
 }
 
-/// The largest run, and by how many bytes the process has grown from `before` to `peak` MiB.
+/// The largest run, and the growth of the process from `before` to `peak` MiB, in bytes.
 fn memory_of_largest(measured: &[MeasuredRun], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
     Some((largest, (peak? - before?) * 1024.0 * 1024.0))
@@ -439,7 +439,7 @@ impl Summary {
         self.add((RunEnd::Reused(row), None));
     }
 
-    /// Adds a run that came to no result in another process; `refused` if its input is to blame.
+    /// Adds a run that failed in another process; `refused` if its input is to blame.
     pub(crate) fn collect_failure(&mut self, row: RunRow, refused: bool) {
         self.add((RunEnd::Failed { row, refused }, None));
     }
@@ -466,7 +466,7 @@ impl Summary {
         self.vectors.push(vectors);
     }
 
-    /// Says of the runs without a result why they have none, each by the values in which it differs from the others.
+    /// Adds messages on the runs without a result, each with the values that distinguish it.
     pub(crate) fn tell_ends(&mut self) {
         let varies = |name: &str| self.rows.iter().any(|row| row.get(name) != self.rows[0].get(name));
         let inputs = self.rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);

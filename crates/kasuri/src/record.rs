@@ -1,5 +1,5 @@
-//! The record of an experiment in its folder of results: one file that can be run again, with all settings, and copies of the files that it
-//! names, so that the folder is complete.
+//! The record of an experiment in its folder of results: one runnable file with all settings, and copies of the files that it names, so
+//! that the folder is complete.
 
 use crate::copies::copy_name;
 use crate::plan::{RunError, Runs};

@@ -20,7 +20,7 @@ pub fn is_input(column: &str) -> bool {
     column.contains('.') || column == CASE
 }
 
-/// The version of the row's layout. It rises when a column changes its meaning or goes away.
+/// The version of the row's layout. It rises when a column changes its meaning or is removed.
 pub const SCHEMA_VERSION: u64 = 2;
 
 /// A column of results.
@@ -209,7 +209,7 @@ pub const COLUMNS: &[Column] = &[
 /// The columns that depend on the machine: only they differ between equal runs.
 pub const COSTS: &[&str] = &["wall_seconds", "cpu_seconds", PEAK_MEMORY];
 
-/// The column of the memory that the process had at most.
+/// The column of the process's peak memory.
 pub(crate) const PEAK_MEMORY: &str = "peak_memory_mib";
 
 /// The input part of a row: everything before the results.
@@ -231,7 +231,7 @@ pub struct RowHead {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunRow(Map<String, Value>);
 
-/// A number of cycles as a whole number where it is one: the flit engine knows no parts of cycles.
+/// A number of cycles, as an integer if it is one: the flit engine has no fractions of cycles.
 fn whole(cycles: f64) -> Value {
     if cycles.fract() == 0.0 { json!(cycles as u64) } else { json!(cycles) }
 }
@@ -252,7 +252,7 @@ fn background(offer: Option<&Offer>, network: &Network, outcome: &Outcome) -> Op
 impl RunRow {
     /// The row of a run that has ended.
     pub fn new(head: &RowHead, network: &Network, offer: Option<&Offer>, outcome: &Outcome, report: &Report) -> Self {
-        // Rules of measurement have nothing to say of formulas.
+        // Formulas are not measured.
         let unmeasured = Report::default();
         let report = if outcome.formulas.is_some() { &unmeasured } else { report };
         let mut row = Self::empty(head, outcome.status.name(), &report.notes.join("; "));
@@ -322,11 +322,10 @@ impl RunRow {
         row
     }
 
-    /// The results of another row (from the store) under this head: titles and swept keys may differ between experiments that
-    /// share a run.
+    /// The results of another row (from the store) with this head: titles and swept keys may differ between experiments that share a run.
     pub fn under(self, head: &RowHead) -> Self {
         let mut row = Self::empty(head, self.status(), self.text("message"));
-        // The program that computed the run, which may not be this one.
+        // The program that computed the run, possibly not this one.
         let made_by = ["kasuri_version", "kasuri_commit"].into_iter();
         for name in made_by.chain(COLUMNS.iter().map(|column| column.name)) {
             row.set(name, self.get(name).clone());
@@ -334,7 +333,7 @@ impl RunRow {
         row
     }
 
-    /// A row read back. `None` if this is no object.
+    /// A row read back. `None` unless it is an object.
     pub fn from_json(value: Value) -> Option<Self> {
         if let Value::Object(columns) = value { Some(Self(columns)) } else { None }
     }
@@ -388,7 +387,7 @@ impl RunRow {
         self.get(name).as_str().unwrap_or_default()
     }
 
-    /// Puts a sentence behind the row's message.
+    /// Appends a sentence to the row's message.
     pub(crate) fn add_message(&mut self, sentence: &str) {
         let message = self.text("message");
         let joined = if message.is_empty() { sentence.to_owned() } else { format!("{message}; {sentence}") };
@@ -491,7 +490,7 @@ impl RunRow {
     }
 
     /// The average throughput rate of a closed run that ended with its first terminal: until then `senders` terminals were sending, as at
-    /// offered load 1. Those that send nothing offer nothing, and are no part of the mean.
+    /// offered load 1. Silent terminals do not count in the mean.
     pub fn set_throughput_rate(&mut self, network: &Network, senders: u32, outcome: &Outcome) {
         let of_senders = f64::from(network.terminal_count()) / f64::from(senders.max(1));
         self.set("atr", average_throughput_rate(network, outcome).map(|rate| rate * of_senders));
@@ -504,7 +503,7 @@ impl RunRow {
         self.set("efficiency", (completion > 0.0).then(|| bound / completion));
     }
 
-    /// Formulas know hits and attempts only, as expectations for a thousand million packets; so do flows, as counts.
+    /// Formulas have only hits and attempts, as expectations for a thousand million packets; so do flows, as counts.
     fn set_prediction(&mut self, prediction: &Prediction) {
         self.set("prediction_attempts", prediction.attempts);
         self.set("prediction_hits", prediction.hits);
@@ -532,7 +531,7 @@ impl RunRow {
     }
 }
 
-/// The statistics of a latency, which end the names of its columns.
+/// The statistics of a latency: the suffixes of its columns.
 const LATENCY_STATISTICS: [&str; 7] = ["mean", "ci95", "min", "p50", "p99", "p999", "max"];
 
 /// The column of the mean packet latency of a saturated run.
@@ -568,7 +567,7 @@ fn rates(flits: &[u64], cycles: u64) -> Vec<f64> {
     if cycles == 0 { Vec::new() } else { flits.iter().map(|&flits| flits as f64 / cycles as f64).collect() }
 }
 
-/// Fraction of the counted cycles that each channel was busy: a flit occupies it for its period. None (NaN) of one that is down.
+/// Busy fraction of the counted cycles of each channel: a flit occupies it for its period. NaN for a failed one.
 fn utilisation(network: &Network, outcome: &Outcome) -> Vec<f64> {
     let rates = rates(&outcome.channel_flits, outcome.measured_cycles);
     let busy = |(channel, rate): (usize, &f64)| {
@@ -610,7 +609,7 @@ pub enum Numbers {
     Whole(Vec<u64>),
 }
 
-/// The names of all vectors; a run has those that it can fill.
+/// The names of all vectors; a run has the non-empty ones.
 pub const VECTORS: &[&str] = &[
     "channel_utilisation",
     "router_occupancy",
@@ -625,7 +624,7 @@ pub const VECTORS: &[&str] = &[
     "logical_links",
 ];
 
-/// The vectors of a run; those that would be empty are left out.
+/// The vectors of a run, without empty ones.
 pub fn vectors(network: &Network, outcome: &Outcome) -> Vec<Vector> {
     let flat = |name, values: Vec<f64>| Vector { name, shape: vec![values.len()], values: Numbers::Real(values) };
     let cycles = outcome.measured_cycles;
@@ -817,7 +816,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_column_stands_in_every_row_in_the_same_order() {
+    fn every_row_has_all_columns_in_the_same_order() {
         let names = |row: &RunRow| row.columns().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         let row = row();
         assert_eq!(names(&row), names(&RunRow::failed(&head(), "no")));
@@ -839,7 +838,7 @@ pub(crate) mod tests {
 
     /// Terminals receive 0.1 and 0.3 flits/cycle on channels that carry one flit in 1 cycle.
     #[test]
-    fn the_average_throughput_rate_stands_at_offered_load_1_alone() {
+    fn the_average_throughput_rate_is_given_only_at_offered_load_1() {
         for (flits_per_cycle, expected) in [(2.0, Some(0.2)), (0.5, None)] {
             let offer = Offer { terminals: 2, sources: 2, packets_per_cycle: 0.1, flits_per_cycle, ..Offer::default() };
             let row = RunRow::new(&head(), &network(), Some(&offer), &outcome(), &Report::default());

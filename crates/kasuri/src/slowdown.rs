@@ -4,7 +4,7 @@ use crate::results::{self, RunRow};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The key that names the only user that runs; empty where all do.
+/// The key with the only user of a run; empty for all users.
 const ALONE_KEY: &str = "users.alone";
 
 /// The columns with the time of a user's work, the most meaningful first: of a workload, of open traffic.
@@ -14,12 +14,12 @@ const TIMES: [&str; 2] = ["completion_time", "packet_latency_mean"];
 #[derive(Debug)]
 pub struct LoneRuns<'a> {
     names: Vec<&'a str>,
-    /// By what else the run has of its input, and the user.
+    /// By the other input of the run, and the user.
     rows: BTreeMap<(String, &'a str), &'a RunRow>,
 }
 
 impl<'a> LoneRuns<'a> {
-    /// Those among some runs.
+    /// The lone runs among some runs.
     pub fn of(rows: &'a [RunRow]) -> Self {
         let is_input = |name: &&str| (results::is_input(name) || *name == "engine") && *name != ALONE_KEY;
         let names: Vec<&str> = results::names(rows).into_iter().filter(is_input).collect();

@@ -7,7 +7,7 @@ use kasuri_network::topology::Files;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are kept in all.
+/// The most bytes kept.
 pub(crate) const MAX_CACHED_BYTES: usize = 64 << 20;
 
 /// Files that are read once, up to a limit on all bytes.
@@ -24,7 +24,7 @@ struct CachedFile {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Nothing is read yet.
+    /// An empty cache.
     pub(crate) fn of(files: &'a (dyn Files + Sync), most_bytes: usize) -> Self {
         Self { files, kept: Mutex::default(), most_bytes }
     }
@@ -33,7 +33,7 @@ impl<'a> Snapshot<'a> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).files.get(path).cloned()
     }
 
-    /// Bytes for which there is still room.
+    /// Bytes left.
     fn room(&self) -> usize {
         self.most_bytes - self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_stays_what_it_was_however_it_is_read() {
+    fn a_cached_file_does_not_change() {
         let changing = Changing::default();
         let snapshot = Snapshot::of(&changing, 100);
         assert_eq!((pieces(&snapshot, "a"), snapshot.read("a").unwrap()), (vec![0; 10], vec![0; 10]));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_not_kept() {
+    fn large_networks_are_not_kept() {
         let changing = Changing::default();
         let snapshot = Snapshot::of(&changing, 25);
         (0..2).for_each(|number| assert_eq!(pieces(&snapshot, &number.to_string()), vec![number; 10]));

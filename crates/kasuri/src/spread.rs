@@ -1,9 +1,9 @@
-//! Sweeps over which links are down: percentiles of the answers over the drawn faults.
+//! Sweeps over failed links: percentiles of the answers over the drawn faults.
 
 use crate::results::{self, RunRow};
 use serde_json::Value;
 
-/// The key that says which faults are drawn.
+/// The key with the seed of the faults.
 const FAULT_SEED: &str = "faults.seed";
 
 /// Keys of random seeds, which do not change the question.
@@ -23,13 +23,13 @@ pub struct Spread {
     pub inputs: Vec<(String, Value)>,
     /// The column.
     pub quantity: &'static str,
-    /// Runs that have the answer.
+    /// Runs with the answer.
     pub runs: usize,
     /// By [`PERCENTILES`].
     pub values: [f64; 3],
 }
 
-/// The spreads of a sweep over `faults.seed`, in the order of its rows; none of any other.
+/// The spreads of a sweep over `faults.seed`, in the order of its rows; none for other sweeps.
 pub fn spreads(rows: &[RunRow]) -> Vec<Spread> {
     let Some(first) = rows.first() else { return Vec::new() };
     let varies = |name: &str| rows.iter().any(|row| row.get(name) != first.get(name));

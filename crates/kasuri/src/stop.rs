@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// A request to stop that all runs of a plan share. Clones are the same request.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    /// 0, or the number of the signal that asked.
+    /// 0, or the number of the signal.
     signal: Arc<AtomicUsize>,
-    /// Stop because results cannot be kept any more.
+    /// True to stop because results cannot be kept.
     halted: Arc<AtomicBool>,
 }
 
@@ -34,12 +34,12 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Asks all runs to end soon, as if this signal (2 for SIGINT, 15 for SIGTERM) had come.
+    /// Requests an early end of all runs, as if this signal (2 for SIGINT, 15 for SIGTERM) had come.
     pub fn request(&self, signal: u8) {
         self.signal.store(usize::from(signal), Ordering::Relaxed);
     }
 
-    /// The signal that asked, if any.
+    /// The signal of the request, if any.
     pub fn signal(&self) -> Option<u8> {
         u8::try_from(self.signal.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }
@@ -49,7 +49,7 @@ impl Stop {
         Self { signal: Arc::clone(&self.signal), halted: Arc::default() }
     }
 
-    /// Asks all runs of this experiment to end, not for a signal.
+    /// Requests the end of all runs of this experiment, without a signal.
     pub(crate) fn halt(&self) {
         self.halted.store(true, Ordering::Relaxed);
     }

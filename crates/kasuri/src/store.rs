@@ -42,7 +42,7 @@ use whole::{TEMPORARY, refuse_link, write_whole};
 /// The file that marks a folder as a store.
 const MARKER: &str = ".kasuri";
 
-/// The file that a client of workers locks; it is there only where one has been.
+/// The file that a client of workers locks; it exists only after a client has used the folder.
 const CLIENT: &str = ".kasuri-client";
 
 /// The files in the folder that a store writes, without its locks.
@@ -817,7 +817,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_left_alone() {
+    fn a_foreign_folder_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("notes.txt"), "mine").unwrap();
         drop(store(folder.path()));
@@ -831,7 +831,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_leaves_what_was_there_and_no_left_overs() {
+    fn a_full_disk_keeps_old_files_and_leaves_no_new_ones() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path());
         keep(&store);
@@ -852,7 +852,7 @@ mod tests {
 
     /// The file of a run of less than a second may be empty after a crash of the machine; that of a long run is on the disk.
     #[test]
-    fn what_was_not_flushed_is_noticed_and_what_took_long_is_flushed() {
+    fn unflushed_files_are_detected_and_long_runs_are_flushed() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(folder.path());
         for path in [store.row_path(KEY), store.vector_path(KEY, "accepted_throughput")] {

@@ -141,7 +141,7 @@ fn any_below(bound: u32) -> usize {
 
 /// On one thread each run or on two: the undisturbed one has one.
 #[test]
-fn a_killed_sweep_goes_on_to_the_table_of_an_undisturbed_one() {
+fn a_killed_sweep_continues_to_the_same_table() {
     let undisturbed = Folder::new();
     let output = undisturbed.run(&["--threads", "1"]);
     assert!(output.status.success(), "{}", message(&output));
@@ -165,7 +165,7 @@ fn a_killed_sweep_goes_on_to_the_table_of_an_undisturbed_one() {
 }
 
 #[test]
-fn signals_end_a_sweep_soon_and_keep_what_is_finished() {
+fn signals_end_a_sweep_soon_and_keep_finished_runs() {
     for (name, status, threads) in [("INT", 130, "1"), ("INT", 130, "2"), ("TERM", 143, "1"), ("TERM", 143, "2")] {
         let folder = Folder::new();
         let child = folder.start(3, threads);
@@ -276,7 +276,7 @@ measure.cycles = 20
 
 #[test]
 #[cfg(target_os = "linux")]
-fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
+fn exhausted_memory_keeps_finished_runs_on_any_number_of_threads() {
     let undisturbed = Folder::of(LARGE);
     let output = undisturbed.run(&["--threads", "1"]);
     assert!(output.status.success(), "{}", message(&output));
@@ -307,7 +307,7 @@ fn memory_that_runs_out_leaves_what_is_finished_on_any_number_of_threads() {
 
 /// Each run is computed by one of the two processes, and both tables equal that of a single process.
 #[test]
-fn a_second_process_on_the_same_folder_computes_beside_the_first() {
+fn two_processes_share_the_runs_of_a_folder() {
     let undisturbed = Folder::new();
     assert!(undisturbed.run(&[]).status.success());
     let folder = Folder::new();
@@ -342,7 +342,7 @@ fn damaged_and_foreign_files_cost_only_their_own_run() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_refused() {
+fn a_foreign_folder_is_refused() {
     let folder = Folder::new();
     fs::create_dir(folder.out()).unwrap();
     fs::write(folder.out().join("runs.csv"), "theirs").unwrap();
@@ -403,7 +403,7 @@ fn processes_with_the_same_list_compute_no_run_twice() {
 }
 
 #[test]
-fn what_a_killed_process_was_computing_another_one_computes_at_once() {
+fn runs_of_a_killed_process_are_taken_over_at_once() {
     let folder = Folder::new();
     let list = list_of(&folder);
     for _ in 0..3 {

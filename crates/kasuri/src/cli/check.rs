@@ -32,10 +32,10 @@ pub(super) struct Check {
     /// List only the costs of the runs: key, seconds of processor time, MiB of memory and the values of the sweep
     #[arg(long, conflicts_with = "points")]
     costs: bool,
-    /// Runs at the same time, for the time that all will take [default: one for each core]
+    /// Runs at the same time, for the estimate of the total time [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Threads of each run, for the time that all will take
+    /// Threads of each run, for the estimate of the total time
     #[arg(long, value_name = "N|auto", value_parser = threads, default_value = "auto")]
     threads: Threads,
 }
@@ -121,7 +121,7 @@ impl Verdict {
 /// Descriptions already printed: each distinct one is printed once.
 #[derive(Default)]
 struct PrintedOnce {
-    /// Also gives whether messages hold buffers while they wait.
+    /// Also whether messages hold buffers while they wait.
     graphs: Vec<(WaitGraph, bool)>,
     workloads: BTreeSet<Digest>,
     traffic: BTreeSet<Digest>,
@@ -135,7 +135,7 @@ fn digest(text: &str) -> Digest {
 }
 
 impl PrintedOnce {
-    /// The description of a workload, unless it has been given.
+    /// The description of a workload, unless already printed.
     fn workload(&mut self, text: String) -> Option<String> {
         self.workloads.insert(digest(&text)).then_some(text)
     }
@@ -165,10 +165,10 @@ impl PrintedOnce {
     }
 }
 
-/// Formulas that take longer are not tried: a check is short.
+/// Formulas that take longer are not evaluated: a check is short.
 const MAX_TRIED_SECONDS: f64 = 10.0;
 
-/// Tries the formulas: only they show whether they apply to the routes, and they mostly cost little.
+/// Evaluates the formulas: only they show whether they apply to the routes, and they are mostly cheap.
 fn try_formulas(document: &Document, point: &Point, study: &Study, engine: &dyn Engine) -> Result<(), Failure> {
     let mut controller = controller(study);
     match engine.run(&study.scenario, &mut *controller) {
@@ -274,8 +274,7 @@ fn describe(study: &Study, holds_buffers: bool, out: &mut dyn Write) -> Result<V
     Ok(verdict)
 }
 
-/// Says whether packets can wait for each other, and whether all arrive. Deadlocks may be allowed, and messages may be flows, which hold no
-/// buffers.
+/// Prints whether packets can deadlock, and whether all arrive. Deadlocks may be allowed, and messages may be flows, which hold no buffers.
 fn describe_graph(scenario: &Scenario, [allowed, are_flows]: [bool; 2], prefix: &str, out: &mut dyn Write) -> Result<Verdict, Failure> {
     let report = scenario.check_deadlock(deadlock::STEP_BUDGET);
     let why = if scenario.closes_escape_path() && report.verdict != deadlock::Verdict::Acyclic { CLOSED_ESCAPE_PATH_HINT } else { "" };

@@ -16,7 +16,7 @@ pub(super) struct Collect {
     format: Format,
 }
 
-/// More missing runs than these are only counted.
+/// The largest number of missing runs to name; more are only counted.
 const MAX_NAMED_RUNS: usize = 20;
 
 impl Collect {

@@ -16,7 +16,7 @@ pub(super) struct Design {
     /// Show networks with at least this many terminals; without it, the largest network of each topology for these ports
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..=MAX_TERMINALS))]
     terminals: Option<u64>,
-    /// The most ports that a router may have
+    /// The most ports of a router
     #[arg(long, value_name = "NUMBER", required_unless_present_any = ["example_prices", "price_list", "example_price_list"], value_parser = clap::value_parser!(u64).range(2..=512))]
     ports: Option<u64>,
     /// Mark networks that cost more than this, in the currency of the prices
@@ -32,7 +32,7 @@ pub(super) struct Design {
     /// failed spine
     #[arg(long, value_name = "FILE", requires = "terminals", conflicts_with_all = ["ports", "prices", "budget", "search", "plot"])]
     price_list: Option<PathBuf>,
-    /// With a price list: how many times as much terminals may send as the uplinks of a leaf or a pod carry
+    /// With a price list: ratios of the rate of a leaf's or a pod's terminals to that of its uplinks
     #[arg(long, value_name = "TAPERS", value_delimiter = ',', default_values = ["1", "2", "3"], value_parser = parse_taper)]
     taper: Vec<f64>,
     /// With a price list: GPUs of a node, for trees in which the GPUs of a leaf have the same number in their nodes
@@ -52,7 +52,7 @@ pub(super) struct Design {
     example_price_list: bool,
 }
 
-/// More terminals than this would take minutes.
+/// The largest size, which takes minutes.
 const MAX_TERMINALS: u64 = 200_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,7 +99,7 @@ impl Design {
         }
     }
 
-    /// The smallest instance of each topology; gives the answer as JSON.
+    /// Compares the smallest instance of each topology; returns the answer as JSON.
     fn compare(&self, terminals: u64, ports: u64, out: &mut dyn Write) -> Result<Json, Failure> {
         let prices = self.prices()?;
         let designs = design(terminals, ports, &prices, self.search).map_err(Failure::Other)?;
@@ -137,7 +137,7 @@ impl Design {
         Ok(answer)
     }
 
-    /// The largest instance of each topology, for the table with all ports, for a plot with fewer too.
+    /// Compares the largest instance of each topology, for the table with all ports, for a plot with fewer too.
     fn sizes(&self, ports: u64, out: &mut dyn Write) -> Result<Json, Failure> {
         let points = (if self.plot.is_some() { 4.min(ports) } else { ports })..=ports;
         let instance = |at: u64, family: &str, found: &Candidate| {
@@ -170,7 +170,7 @@ impl Design {
         Ok(answer)
     }
 
-    /// Trees of switches that can be bought.
+    /// Compares trees of commercial switches.
     fn buy(&self, path: &Path, terminals: u64, out: &mut dyn Write) -> Result<Exit, Failure> {
         let text = read_text(path, "a price list is TOML")?;
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
@@ -210,7 +210,7 @@ impl Design {
         Prices::parse(&text).map_err(|problem| Failure::Input(format!("{name}: {problem}")))
     }
 
-    /// The line of a design; of a family without one how many terminals it can have.
+    /// The line of a design; for a family without one its largest number of terminals.
     fn row(&self, (family, design): &(&'static str, Option<design::Design>), most: &BTreeMap<&str, u64>) -> Vec<String> {
         let Some(design) = design else {
             let limit = most.get(family).map_or("needs more ports".to_owned(), |terminals| format!("at most {terminals}"));
@@ -261,7 +261,7 @@ const HEADING: [&str; 16] = [
     "KW",
 ];
 
-/// The line of a tree that can be bought.
+/// The line of a tree of commercial switches.
 fn bought_row(bought: &design::PricedTree) -> Vec<String> {
     let left = |part: Option<f64>| part.map_or_else(String::new, |part| format!("{part:.3}"));
     vec![

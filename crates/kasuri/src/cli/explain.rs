@@ -181,7 +181,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The most characters of a default in a table of keys.
+/// The longest default in a table of keys, characters.
 const LONGEST_DEFAULT: usize = 32;
 
 /// A row in a table of keys: key, default, the first sentence of its meaning.
@@ -190,7 +190,7 @@ fn row(key: &str, found: &Found) -> Vec<String> {
     let selected = found.default_form().map(|form| format!("\"{}\"", form.value));
     let default = first.and_then(|meaning| meaning.schema.get("default")).filter(|default| !default.is_null());
     let default = default.map(ToString::to_string).or(selected).unwrap_or_default();
-    // The key's own page shows it whole.
+    // The key's own page shows the whole default.
     let default = if default.len() > LONGEST_DEFAULT { "…".to_owned() } else { default };
     let is_required = default.is_empty() && first.is_some_and(|meaning| meaning.is_required);
     let default = if is_required { "(required)".to_owned() } else { default };
@@ -198,7 +198,7 @@ fn row(key: &str, found: &Found) -> Vec<String> {
     vec![key.to_owned(), default, text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned()]
 }
 
-/// A message about an unknown key suggests at most this many.
+/// The largest number of keys that a message about an unknown key suggests.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// The message about an unknown key, with the keys that may be meant.

@@ -156,7 +156,7 @@ struct JobCommand {
     schedule: Option<String>,
 }
 
-/// How findings are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people
@@ -192,7 +192,7 @@ struct Slurm {
     topology: Option<String>,
 }
 
-/// A form of a topology.
+/// A format of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SlurmFormat {
     /// topology.conf
@@ -245,7 +245,7 @@ impl Slurm {
     }
 }
 
-/// The topology for Slurm, with notes on the hosts that it does not show as they are.
+/// The topology for Slurm, with notes on hosts that it shows differently.
 fn slurm_of(name: &str, found: ForSlurm) -> Result<slurm_topology::SlurmTopology, Failure> {
     let ForSlurm { topology, several, unnamed } = found;
     if several > 0 {
@@ -302,7 +302,7 @@ fn counts(fabric: &Imported) -> Vec<Vec<String>> {
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
-/// How many switches, hosts and cables there are.
+/// The numbers of switches, hosts and cables.
 fn parts(found: &Audit) -> Vec<(&'static str, String)> {
     let mut rows = vec![("switches", found.switches.to_string())];
     if found.other_routers > 0 {
@@ -402,7 +402,7 @@ fn overview(found: &Audit) -> Vec<Vec<String>> {
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
-/// Whole numbers without a point, others with three digits behind it.
+/// Integers without a decimal point, others with three decimals.
 fn round(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.3}") }
 }
@@ -484,13 +484,13 @@ fn write_loads(title: &str, cables: &[CableLoad], out: &mut dyn Write) -> Result
     Ok(())
 }
 
-/// A host that a file names.
+/// A host in a file.
 struct HostLine {
     name: String,
     place: String,
 }
 
-/// The hosts that a file names, in its order.
+/// The hosts in a file, in its order.
 fn read_hosts(path: &Path) -> Result<Vec<HostLine>, Failure> {
     let text = read_text(path, "a file of hosts has a name or a list such as n[01-18] on each line")?;
     let mut hosts = Vec::new();
@@ -532,7 +532,7 @@ impl JobCommand {
         let mut terminals = Vec::new();
         let mut taken: BTreeMap<TerminalId, String> = BTreeMap::new();
         for HostLine { name, place } in read_hosts(&self.hosts)? {
-            // What launchers add: `node017 slots=1`, `node017:1`.
+            // Launchers add text: `node017 slots=1`, `node017:1`.
             let short = name.split([' ', '\t', ':']).next().unwrap_or_default();
             let found = by_word.get(&name).or_else(|| by_word.get(short)).ok_or_else(|| {
                 let hosts: Vec<&str> = by_word.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! `kasuri identity`: what has to be the same on all machines that share a sweep, for the executors.
+//! `kasuri identity`: the data that must be the same on all machines of a sweep, for the executors.
 
 use super::{Exit, Failure};
 use crate::listing;

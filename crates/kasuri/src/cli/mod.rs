@@ -42,7 +42,7 @@ struct Arguments {
     command: Command,
 }
 
-// Options are made for the command that is called only: making those of all took a fifth of the time of `kasuri --version`.
+// Only the called command builds its options: building those of all took a fifth of the time of `kasuri --version`.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {
@@ -128,9 +128,9 @@ impl Exit {
 enum Failure {
     /// The user's input is wrong: exit status 2.
     Input(String),
-    /// All that is wrong with the user's input, a message each: exit status 2.
+    /// All errors in the user's input, a message each: exit status 2.
     Refused(Vec<String>),
-    /// Something else is in the way: exit status 1.
+    /// Another failure: exit status 1.
     Other(String),
     /// The reader of standard output has closed it (`kasuri list topologies | head -1`): not worth a message.
     PipeClosed,
@@ -170,7 +170,7 @@ const THREAD_STACK_ERROR: &str = "alternative stack";
 fn report_defect(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map_or(String::new(), |location| format!(" ({}:{})", location.file(), location.line()));
     let what = crate::plan::panic_text(panic.payload());
-    // A thread that begins when no memory is left for this panics before anything of ours could catch it, and the process is aborted.
+    // A thread that begins without memory panics before this program can catch it, and the process is aborted.
     if what.contains(THREAD_STACK_ERROR) {
         exhaustion::end(format_args!("memory for a thread"));
     }

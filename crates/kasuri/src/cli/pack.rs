@@ -21,7 +21,7 @@ pub(super) struct Pack {
 impl Pack {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         let output = self.output.clone().map_or_else(|| self.default_output(), Ok)?;
-        // An experiment that cannot be read, or a damaged copy of a file, could not be run from the archive.
+        // With an unreadable experiment or a damaged copy of a file, the archive could not be run.
         let runs = planned_runs(&self.directory).map_err(Failure::Input)?;
         let files = pack(&self.directory, &output)?;
         let missing = runs.iter().filter(|run| !run.is_finished).count();

@@ -56,7 +56,7 @@ impl Python {
         add(&mut command);
         let mut child = command.spawn().map_err(|reason| self.cannot_start(&reason))?;
         if let Some(mut input) = child.stdin.take() {
-            // Python that ends before it has read all says why itself.
+            // A Python that ends before it has read all prints the reason.
             let _ = input.write_all(text.as_bytes());
         }
         Ok(Exit(exit_code(child.wait()?)))

@@ -33,7 +33,7 @@ pub(super) struct Run {
     part: Part,
     #[command(flatten)]
     running: Running,
-    /// End at once if the process of this number, which has started this one, ends
+    /// End at once if the process with this number, which has started this one, ends
     #[arg(long, hide = true, value_name = "PID")]
     owned_by: Option<u32>,
 }
@@ -72,7 +72,7 @@ struct LocalExecutor {
     jobs: Option<NonZeroU16>,
 }
 
-/// The executor that needs nothing but this program.
+/// The executor without further programs.
 const LOCAL_EXECUTOR: &str = "local";
 
 impl Run {
@@ -229,7 +229,7 @@ impl Run {
         Ok(Some(running))
     }
 
-    /// Hands the experiment to the Python package, which knows the executors; it starts this program again on other machines.
+    /// Hands the experiment to the Python package with the executors; it starts this program again on other machines.
     fn become_executor(&self) -> Result<Exit, Failure> {
         if let Some(threads) = self.running.threads() {
             let problem =

@@ -47,12 +47,12 @@ pub(super) struct Running {
     timeline: Option<PathBuf>,
 }
 
-/// The texts of an experiment that its folder of results keeps.
+/// The texts of an experiment for its folder of results.
 #[derive(Clone, Debug)]
 pub(super) struct Texts {
     /// The experiment file as read.
     pub(super) input: String,
-    /// The text from which the experiments of one table come, if it is another one.
+    /// The common source text of the experiments of one table, if it differs from `input`.
     pub(super) origin: Option<String>,
     /// True if the rows join those of the same origin.
     pub(super) joins: bool,
@@ -64,7 +64,7 @@ impl From<String> for Texts {
     }
 }
 
-/// A number of threads, or none where the program chooses.
+/// A number of threads, or `None` for the program's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Threads(Option<usize>);
 
@@ -122,13 +122,12 @@ impl Running {
         self.threads.count()
     }
 
-    /// The folder for results. `name` names it where none is given.
+    /// The folder for results; `name` is its default name.
     pub(super) fn out_folder(&self, name: &str) -> PathBuf {
         self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name))
     }
 
-    /// Computes the missing runs of an experiment. `name` names the folder for results where none is given, `input` are the
-    /// texts that it keeps.
+    /// Computes the missing runs of an experiment. `name` is the default name of the folder for results, `input` are the texts to keep.
     pub(super) fn compute(
         &self,
         document: &Document,
@@ -140,7 +139,7 @@ impl Running {
         self.compute_plan(&Plan::prepare(document, files)?, name, input, point)
     }
 
-    /// As [`Running::compute`], of runs that are checked already.
+    /// As [`Running::compute`], for checked runs.
     fn compute_plan(&self, plan: &Plan<'_>, name: &str, input: impl Into<Texts>, point: Option<&str>) -> Result<Summary, Failure> {
         let Texts { input, origin, joins } = input.into();
         let options = RunOptions {
@@ -189,7 +188,7 @@ impl Running {
         print(rows, Some(&self.out_folder(name)), self.format, out)
     }
 
-    /// As [`Running::run`], of runs that are checked already.
+    /// As [`Running::run`], for checked runs.
     pub(super) fn run_plan(&self, plan: &Plan<'_>, name: &str, input: impl Into<Texts>, out: &mut dyn Write) -> Result<Exit, Failure> {
         let summary = self.compute_plan(plan, name, input, None)?;
         print(&summary.rows, Some(&self.out_folder(name)), self.format, out)?;
@@ -197,7 +196,7 @@ impl Running {
     }
 }
 
-/// Says something on standard error.
+/// Prints messages on standard error.
 pub(super) fn say(messages: &[String]) {
     for message in messages {
         let _ = writeln!(io::stderr(), "kasuri: {message}");
@@ -290,7 +289,7 @@ fn of_formulas(row: &RunRow) -> bool {
     KNOWN.engine(row.text("engine")).is_some_and(|engine| engine.method() == Method::Formulas)
 }
 
-/// A value of a row as people read it; with the half-width of its 95 % confidence interval, where that is known.
+/// A value of a row in readable form; with the half-width of its 95 % confidence interval, if known.
 fn shown(row: &RunRow, name: &str) -> String {
     let value = row.number(name).map_or_else(|| text(row.get(name)), number);
     let half_width = name.strip_suffix("_mean").and_then(|name| row.number(&format!("{name}_ci95")));

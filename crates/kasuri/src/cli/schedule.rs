@@ -163,7 +163,7 @@ impl Schedule {
     }
 }
 
-/// A schedule that is printed.
+/// A schedule to print.
 pub(super) struct Exported<'a> {
     pub(super) network: &'a Network,
     pub(super) found: Counted,
@@ -197,7 +197,7 @@ fn names(hosts: &Hosts, terminals: &[TerminalId]) -> Result<Vec<String>, Failure
     terminals.iter().map(name).collect()
 }
 
-/// The schedule that is called so.
+/// The schedule with this name.
 fn named(name: &str) -> Result<&'static Entry, Failure> {
     SCHEDULES.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = SCHEDULES.iter().map(|entry| entry.name).collect();
@@ -259,7 +259,7 @@ fn write_json(network: &Network, entry: &Entry, plan: &Plan, counted: &Verificat
         "efficiency": efficiency(counted),
         "terminals": plan.terminals.iter().map(|terminal| terminal.0).collect::<Vec<_>>(),
     });
-    // The phases may be too many to hold: they are written one by one into the object that is still open.
+    // There may be too many phases to hold: they are written one by one into the open object.
     let head = head.to_string();
     write!(out, "{},\"phases\":[", head.trim_end_matches('}'))?;
     for phase in 0..plan.schedule.phases() {

@@ -25,7 +25,7 @@ pub(super) struct Site {
     environment: Vec<String>,
     /// More lines `#SBATCH …`.
     directives: Vec<String>,
-    // What only `kasuri run --executor` needs.
+    // A key that only `kasuri run --executor` uses.
     #[serde(rename = "jobs")]
     _jobs: Option<u32>,
     #[serde(rename = "processes")]
@@ -92,13 +92,13 @@ pub(super) struct Job<'a> {
     pub(super) jobs: u32,
 }
 
-/// A job should last so long that Slurm is not busy with starting jobs, s.
+/// The shortest sensible job, so that Slurm is not busy with starting jobs, s.
 const MIN_JOB_SECONDS: f64 = 900.0;
 
 /// The limit of many sites: Slurm's own default for MaxArraySize is 1001.
 const MAX_JOBS: f64 = 1000.0;
 
-/// How many jobs a sweep is worth.
+/// The sensible number of jobs for a sweep.
 pub(super) fn jobs(total: &Total, site: &Site) -> u32 {
     let jobs = (total.seconds / MIN_JOB_SECONDS / f64::from(site.cores)).ceil();
     jobs.clamp(1.0, MAX_JOBS.min(total.runs.max(1) as f64)) as u32
@@ -159,7 +159,7 @@ pub(super) fn script(site: &Site, job: &Job<'_>) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A word that a shell takes as it is.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,%+@".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
@@ -171,7 +171,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_script_says_what_the_site_wants() {
+    fn a_script_has_the_settings_of_the_site() {
         let site: Site = toml::from_str(
             "queue = 'long'\naccount = 'a b'\nwall_time = '01:00:00'\ncores = 4\nmemory = '8 GiB'\nenvironment = ['module load x']\n\
              directives = ['--nice=100']",

@@ -171,7 +171,7 @@ impl Uec {
 }
 
 impl Uec {
-    /// The last end in words, and how many flows have none.
+    /// The last end in words, and the number of flows without one.
     fn ends(&self, outcome: &Outcome) -> String {
         let ends: Vec<u64> = outcome.flows.iter().filter_map(|times| times.finished).collect();
         let last = ends.iter().copied().max().map_or(0.0, microseconds);

@@ -12,7 +12,7 @@ use toml::Table;
 pub struct TreeRequest {
     /// Terminals.
     pub terminals: u64,
-    /// How many times as much the terminals of a leaf, or of a pod, may send as its uplinks carry.
+    /// The allowed ratios of the rate of a leaf's, or a pod's, terminals to that of its uplinks.
     pub tapers: Vec<f64>,
     /// GPUs of a node, for rails.
     pub rails: Option<u64>,
@@ -50,20 +50,20 @@ impl Family {
     }
 }
 
-/// A tree that can be bought, all its planes together.
+/// A tree with its price, all its planes together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PricedTree {
     /// The family.
     pub family: Family,
     /// The switch.
     pub switch: String,
-    /// Into how many ports its cages are broken out.
+    /// Ports that each cage is broken out into.
     pub breakout: u64,
-    /// Ports of a switch then.
+    /// Ports of a switch with this breakout.
     pub ports: u64,
     /// Gbit/s of a port.
     pub gbit_per_second: f64,
-    /// Equal networks side by side; each terminal has a port in each.
+    /// Equal networks in parallel; each terminal has a port in each.
     pub planes: u64,
     /// The topology of a plane in Kasuri's words.
     pub topology: &'static str,
@@ -81,7 +81,7 @@ pub struct PricedTree {
     pub links: u64,
     /// Cables of terminals.
     pub terminal_links: u64,
-    /// Ports of all switches that no cable has.
+    /// Unconnected ports of all switches.
     pub free_ports: u64,
     /// Price of switches, cables, optics and adapters.
     pub price: f64,
@@ -89,7 +89,7 @@ pub struct PricedTree {
     pub price_per_terminal: f64,
     /// Power of all of these, watts.
     pub watts: f64,
-    /// The part of what terminals can send that an all-to-all can reach, paths shared as is best: at most 1.
+    /// The share of the terminals' rate that an all-to-all can reach with the best sharing of paths: at most 1.
     pub all_to_all: f64,
     /// The share of the bisection bandwidth left after the failure of a switch of the highest level; `None` with one level.
     pub bisection_left: Option<f64>,
@@ -109,10 +109,10 @@ struct Plane {
     /// Switches of the second level in a pod, and links from a leaf to each.
     middle: u64,
     trunk: u64,
-    /// Switches of the third level that each of the second has, and links to each.
+    /// Switches of the third level above each of the second, and links to each.
     core: u64,
     core_trunk: u64,
-    /// Nodes' GPUs, of rails.
+    /// GPUs of a node, for rails.
     rails: u64,
 }
 
@@ -156,8 +156,8 @@ impl Plane {
         }
     }
 
-    /// The part of the terminals' bandwidth that an all-to-all can reach with `lost` of the highest switches gone: by the links that leave a leaf,
-    /// and a pod, over what has to leave it. Paths are shared as is best.
+    /// The share of the terminals' bandwidth that an all-to-all can reach with `lost` of the highest switches failed: the rate of the links
+    /// that leave a leaf, and a pod, over the data that has to leave it, with the best sharing of paths.
     fn all_to_all(&self, lost: u64) -> f64 {
         let all = self.terminals();
         let rate = |below: u64, links: u64| match below * (all - below) {
@@ -326,7 +326,7 @@ pub fn offer(wish: &TreeRequest, list: &PriceList) -> Result<TreeOffer, String> 
         ));
     }
     let [exactly, at_least] = best.map(|mut best| {
-        // More levels than are needed only cost.
+        // Superfluous levels only cost.
         let two_levels: Vec<(u64, u64)> = best.keys().filter(|key| key.0 == Family::LeafSpine).map(|key| (key.1, key.2)).collect();
         best.retain(|key, _| !matches!(key.0, Family::ThreeLevels | Family::TaperedCore) || !two_levels.contains(&(key.1, key.2)));
         let mut all: Vec<PricedTree> = Vec::new();

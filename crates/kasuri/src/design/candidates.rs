@@ -62,7 +62,7 @@ pub fn smallest(terminals: u64, ports: u64) -> Vec<(&'static str, Option<Candida
     let fits = |candidate: &Candidate| candidate.terminals >= terminals && candidate.ports <= ports;
     let all = families(wanted, ports).into_iter().chain(grids);
     let mut found: Vec<_> = all.map(|(family, all)| (family, all.into_iter().filter(fits).min_by_key(Candidate::size))).collect();
-    // More levels than are needed only cost.
+    // Superfluous levels only cost.
     if found.iter().any(|(family, tree)| *family == TREE_3 && tree.is_some()) {
         found.retain(|(family, _)| *family != TREE_4);
     }

@@ -47,7 +47,7 @@ pub struct Design {
     pub ports_used: u64,
     /// Cables between routers.
     pub links: u64,
-    /// Those of them that are short enough for copper.
+    /// Those short enough for copper.
     pub copper: u64,
     /// The others.
     pub optical: u64,
@@ -55,13 +55,13 @@ pub struct Design {
     pub terminals_per_router: f64,
     /// Channels between routers on the longest of the shortest paths between terminals.
     pub diameter: u32,
-    /// Channels between the halves, both directions, of the narrowest cut into halves that is known.
+    /// Channels between the halves, both directions, of the narrowest known cut into halves.
     pub bisection: Option<u64>,
-    /// The part of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal paths shared equally: at most 1.
+    /// The share of the terminals' bandwidth that an all-to-all on shortest paths can reach, equal paths shared equally: at most 1.
     pub all_to_all: f64,
     /// How an all-to-all is best sent, and how near that comes; nothing of designs of more than [`MAX_SCHEDULED_TERMINALS`] terminals.
     pub recommended: Option<RecommendedSchedule>,
-    /// Routers, all as wide as the widest has to be, and cables, those of the terminals included.
+    /// Routers, all as wide as the widest, and cables, with those of the terminals.
     pub price: f64,
     /// Watts of all ports in use.
     pub watts: f64,
@@ -196,8 +196,8 @@ fn mesh_load(network: &Network) -> Option<f64> {
     dimensions.iter().map(load).reduce(f64::max)
 }
 
-/// Routers from which the farthest router is as far as any are apart: those with terminals. In a mesh nothing is farther from
-/// anything than from the corner, and in a torus all routers are alike.
+/// Routers with terminals at the greatest distance from another one. In a mesh the corner is such a router, and in a torus all routers are
+/// alike.
 fn sources(network: &Network) -> Vec<u32> {
     if network.labels().attribute("wrap").is_some() {
         return vec![0];
@@ -207,7 +207,7 @@ fn sources(network: &Network) -> Vec<u32> {
     routers
 }
 
-/// Words of bits that follow sources together: a cache line.
+/// Words of bits for sources walked together: a cache line.
 const WORDS: usize = 8;
 
 /// Routers and the channels between them, each channel at the router that it leaves.
@@ -253,8 +253,8 @@ impl Graph {
         (0..self.terminals.len() as u32).map(ports).max().unwrap_or(0)
     }
 
-    /// Channels on the longest of the shortest paths from these routers to all with terminals. Many sources are followed at once, a
-    /// bit each. Nothing if some path is missing.
+    /// Channels on the longest of the shortest paths from these routers to all with terminals. Many sources are walked at once, a bit each.
+    /// `None` if a path is missing.
     fn diameter(&self, sources: &[u32]) -> Option<u32> {
         sources.chunks(64 * WORDS).try_fold(0, |longest, block| Some(longest.max(self.eccentricity(block)?)))
     }
@@ -291,7 +291,7 @@ impl Graph {
         for target in (0..self.terminals.len() as u32).filter(|&router| self.terminals[router as usize] > 0.0) {
             let distance = self.distances(target, &mut order);
             let mut through = self.terminals.clone();
-            // From the farthest router on: whatever passes a router comes from farther ones.
+            // From the farthest router on: traffic through a router comes from farther ones.
             for &router in order.iter().skip(1).rev() {
                 let nearer = |end: u32| distance[end as usize] + 1 == distance[router as usize];
                 let paths = self.channels(router).filter(|&channel| nearer(self.ends[channel])).count();
@@ -377,7 +377,7 @@ mod tests {
                 let other = walked(&network);
                 assert!((one - other).abs() < 1e-6 * other, "{}: {one} {other}", network.name());
                 if candidate.topology == "fat-tree" {
-                    // What `all_to_all` takes for granted.
+                    // The assumption of `all_to_all`.
                     assert!(one <= f64::from(network.terminal_count() - 1), "{}: {one}", network.name());
                 }
             }

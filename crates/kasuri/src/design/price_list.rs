@@ -1,4 +1,4 @@
-//! A price list: switches, cables, adapters and optics that can be bought.
+//! A price list: commercial switches, cables, adapters and optics.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct PriceList {
     pub cable: Vec<CableKind>,
     /// Transceivers.
     pub optics: OpticsPrice,
-    /// How long cables are.
+    /// Lengths of cables.
     pub length: Lengths,
 }
 
@@ -47,7 +47,7 @@ pub struct SwitchPrice {
     pub cages: u64,
     /// The rate of a cage.
     pub gbit_per_second: f64,
-    /// Into how many ports each cage can be broken out.
+    /// The possible numbers of ports of a cage.
     pub breakout: Vec<u64>,
     /// Its price.
     pub price: f64,
@@ -61,7 +61,7 @@ pub struct SwitchPrice {
 pub struct CableKind {
     /// Its name.
     pub name: String,
-    /// The longest that there is.
+    /// The greatest length.
     pub up_to_m: f64,
     /// The rate of a whole cable.
     pub gbit_per_second: f64,
@@ -124,7 +124,7 @@ impl PriceList {
     /// Reads a price list.
     ///
     /// # Errors
-    /// No TOML, a key that is missing or unknown, a day that is none, a number that has no meaning, or a length for which there is no cable.
+    /// Invalid TOML, a missing or unknown key, an invalid day, a meaningless number, or a length without a cable.
     pub fn parse(text: &str) -> Result<Self, String> {
         let list: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         list.check()?;
@@ -205,7 +205,7 @@ impl PriceList {
     }
 }
 
-/// Ports of a switch, at most.
+/// The most ports of a switch.
 const MAX_PORTS: u64 = 512;
 
 /// True for a text of a year, a month and a day.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The example that is used unless another file is named.
+/// The example, used unless another file is named.
 pub const EXAMPLE: &str = include_str!("prices.toml");
 
 /// Prices in one currency, powers in watts, lengths in metres.
@@ -19,8 +19,7 @@ pub struct Prices {
     pub floor: Floor,
 }
 
-/// A router of k ports costs `base + k per_port`, whether the ports are used or not. All routers of a network have the ports that its
-/// widest needs.
+/// A router of k ports costs `base + k per_port`, whether the ports are used or not. All routers of a network have the ports of the widest.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterPrice {
@@ -77,7 +76,7 @@ impl Prices {
     /// Reads a price file.
     ///
     /// # Errors
-    /// No TOML, a key that is missing or unknown, a number that is negative or not finite where that has no meaning.
+    /// Invalid TOML, a missing or unknown key, or a number that must not be negative or infinite.
     pub fn parse(text: &str) -> Result<Self, String> {
         let prices: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let Self { router, cable, floor, .. } = &prices;

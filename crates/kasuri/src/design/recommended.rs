@@ -1,4 +1,4 @@
-//! How an all-to-all is best sent over a design: the schedule and the tie rule to set, found by counting messages.
+//! The best all-to-all of a design: the schedule and the tie rule to set, found by counting messages.
 
 use crate::efficiency::{EFFICIENT_SHARE, MAX_SEARCHED_RANKS, Tie, fastest_of, ties};
 use kasuri_network::network::Network;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use toml::Table;
 
-/// All-to-alls of more terminals are not counted: the messages of all pairs are followed one by one, which would take minutes.
+/// All-to-alls of more terminals are not counted: following the messages of all pairs would take minutes.
 pub const MAX_SCHEDULED_TERMINALS: u32 = 2048;
 
 /// An all-to-all of all terminals of a design, in phases.
@@ -17,7 +17,7 @@ pub const MAX_SCHEDULED_TERMINALS: u32 = 2048;
 pub struct RecommendedSchedule {
     /// `routing.algorithm`.
     pub routing: &'static str,
-    /// Another key of `[routing]` with its value, where the routing's own rule among equal paths is not the best.
+    /// Another key of `[routing]` with its value, if the routing's own tie rule is not the best.
     pub tie: Option<String>,
     /// `workload.schedule`.
     pub schedule: &'static str,
@@ -25,7 +25,7 @@ pub struct RecommendedSchedule {
     pub phases: u32,
     /// The lower bound over the time of the phases, both in transmissions of a message: at most 1.
     pub efficiency: f64,
-    /// It is far from the bound, and no better one has been searched because that takes long: `general` may be much better.
+    /// True if it is far from the bound and no better one was searched, which takes long: `general` may be much better.
     pub unsearched: bool,
 }
 
@@ -55,7 +55,7 @@ impl RecommendedSchedule {
     }
 }
 
-/// The deterministic routing that is at home on a topology.
+/// The usual deterministic routing of a topology.
 fn routing_of(topology: &str) -> &'static str {
     match topology {
         "mesh" | "torus" | "flattened-butterfly" => "dimension-order",

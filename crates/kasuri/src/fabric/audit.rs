@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Audit {
     /// Switches.
     pub switches: u32,
-    /// Routers that are not switches: hosts, GPUs, chips, CPUs and adapters, where the file has these as nodes.
+    /// Routers that are not switches: hosts, GPUs, chips, CPUs and adapters, if the file has them as nodes.
     pub other_routers: u32,
     /// Hosts: adapters of one host count once.
     pub hosts: u64,
@@ -26,13 +26,13 @@ pub struct Audit {
     pub adapters: u32,
     /// Cables between switches.
     pub cables: u64,
-    /// How many cables, those of adapters and of hosts included, have each rate.
+    /// The number of cables of each rate, with those of adapters and of hosts.
     pub rates: BTreeMap<String, u64>,
     /// Oddities found by the import.
     pub notes: Vec<String>,
     /// Pairs of switches with fewer or slower cables than the usual pairs of the first.
     pub unequal_trunks: Vec<Trunk>,
-    /// Cables that are slower than most of their kind: of adapters, and between switches.
+    /// Cables slower than most of their kind: of adapters, and between switches.
     pub slow_cables: Vec<SlowCable>,
     /// Switches with another number of cables to switches than most of those at the same distance from the nearest adapter.
     pub unusual_switches: Vec<UnusualSwitch>,
@@ -80,7 +80,7 @@ pub struct UnusualSwitch {
     pub rank: u32,
     /// Its cables to switches.
     pub cables: u32,
-    /// Those of most switches of its rank.
+    /// Cables of most switches of its rank.
     pub usual_cables: u32,
 }
 
@@ -89,9 +89,9 @@ pub struct UnusualSwitch {
 pub struct Routes {
     /// Routes: from each adapter to each address of every other one.
     pub routes: u64,
-    /// Those that do not arrive.
+    /// Routes that do not arrive.
     pub unreachable: u64,
-    /// Those of them that are forwarding loops: packets go round from switch to switch.
+    /// Forwarding loops among these: packets loop between switches.
     pub going_round: u64,
     /// Ordered pairs of adapters with a route that does not arrive.
     pub unreachable_pairs: u64,
@@ -101,7 +101,7 @@ pub struct Routes {
     pub hops: BTreeMap<u32, u64>,
     /// The mean.
     pub mean_hops: f64,
-    /// Routes that are longer than they need be.
+    /// Routes longer than necessary.
     pub not_minimal: u64,
     /// The first of them.
     pub not_minimal_first: Vec<Detour>,
@@ -116,7 +116,7 @@ pub struct Routes {
     pub assumed_lanes: Option<String>,
     /// Cables and lanes of the dependency graph, and its edges.
     pub dependencies: [u64; 2],
-    /// All adapters send to all others alike.
+    /// The loads if all adapters send equally to all others.
     pub uniform: Loads,
     /// Each adapter sends to the adapter at a fixed distance in the order of names.
     pub shift: Shifts,
@@ -133,7 +133,7 @@ pub struct Unreachable {
     pub problem: String,
 }
 
-/// A route that is longer than it need be.
+/// A route longer than necessary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Detour {
     /// From where.
@@ -142,7 +142,7 @@ pub struct Detour {
     pub to: String,
     /// Its cables between switches.
     pub hops: u32,
-    /// Those of a shortest path.
+    /// Cables of a shortest path.
     pub shortest: u32,
 }
 
@@ -177,15 +177,15 @@ pub struct Shifts {
     pub of: u32,
     /// The most routes of one shift that share a cable between switches, the mean over the shifts.
     pub mean_of_max: f64,
-    /// The greatest over the shifts.
+    /// The maximum over the shifts.
     pub max: u32,
-    /// The shift at which it occurs first.
+    /// The first shift with this maximum.
     pub worst_shift: u32,
     /// The most loaded cables there.
     pub cables: Vec<CableLoad>,
 }
 
-/// How many pairs of a list are shown.
+/// The number of pairs shown in a list.
 pub(super) const MAX_SHOWN_PAIRS: usize = 10;
 
 /// The most routes of shifts to count; beyond that a sample of the shifts is taken.
@@ -208,7 +208,7 @@ pub fn cables(fabric: &Fabric) -> Audit {
     let adapters = (0..network.terminal_count()).map(ChannelId);
     // A channel from a host, GPU or chip that is a router to its own terminal is not a cable.
     let adapters = adapters.filter(|&channel| fabric.is_switch(network.injection_port(TerminalId(channel.0)).0));
-    // Both channels of a cable between routers are there.
+    // Cables between routers have two channels.
     let between: Vec<ChannelId> = network.router_channels().collect();
     adapters.for_each(|channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 2);
     between.iter().for_each(|&channel| *rates.entry(fabric.rate(channel).to_owned()).or_default() += 1);
@@ -257,7 +257,7 @@ fn ranks(network: &Network) -> Vec<u32> {
     rank
 }
 
-/// The value that occurs most often, of equals the greatest.
+/// The most frequent value, of equals the greatest.
 fn usual<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut count: BTreeMap<T, u32> = BTreeMap::new();
     values.for_each(|value| *count.entry(value).or_default() += 1);
@@ -298,7 +298,7 @@ fn unequal_trunks(fabric: &Fabric, ranks: &[u32]) -> Vec<Trunk> {
 fn slow_cables(fabric: &Fabric) -> Vec<SlowCable> {
     let network = &fabric.network;
     let adapters: Vec<ChannelId> = (0..network.terminal_count()).map(ChannelId).collect();
-    // A host that is a router itself has its cables among those between routers.
+    // A host that is a router has its cables among those between routers.
     let adapters: Vec<ChannelId> =
         adapters.into_iter().filter(|channel| fabric.is_switch(network.injection_port(TerminalId(channel.0)).0)).collect();
     let is_first = |channel: &ChannelId| match (network.source(*channel), network.destination(*channel)) {
@@ -371,7 +371,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
                 .for_each(|source| walked.without_address(source, terminal));
         }
     }
-    // A packet that goes round and is not discarded waits for itself: that is a forwarding loop, not a credit loop of the routes.
+    // A looping packet that is not discarded waits for itself: that is a forwarding loop, not a credit loop of the routes.
     let checked = if walked.unreachable > 0 { Arc::new(tables.only(&arriving(network, tables, &homes))) } else { Arc::clone(tables) };
     let routing = TableRouting::new(network, checked, AddressChoice::Random);
     let required = routing.facts().virtual_channels_required;
@@ -383,7 +383,7 @@ fn routes(fabric: &Fabric, tables: &Arc<ForwardingTables>, top: usize) -> Routes
     walked.findings(fabric, tables, &report, cycle, required, top)
 }
 
-/// The entries of tables that lie on routes which arrive.
+/// The entries of tables on routes that arrive.
 fn arriving(network: &Network, tables: &ForwardingTables, homes: &Homes) -> BTreeSet<(RouterId, u32)> {
     let (mut entries, mut path) = (BTreeSet::new(), Vec::new());
     for terminal in (0..network.terminal_count()).map(TerminalId) {
@@ -402,8 +402,8 @@ fn arriving(network: &Network, tables: &ForwardingTables, homes: &Homes) -> BTre
     entries
 }
 
-/// The virtual lanes that a verdict assumes where the dumps of a fabric do not give them. Routings such as DFSSSP or LASH separate packets
-/// by service level.
+/// The virtual lanes that a verdict assumes if the dumps of a fabric do not give them. Routings such as DFSSSP or LASH separate packets by
+/// service level.
 pub(super) fn assumed_lanes(fabric: &Fabric, tables: &ForwardingTables) -> Option<String> {
     // Fabrics without LIDs have no service levels.
     let has_levels = fabric.details.terminal_lids.iter().any(|&lid| lid > 0);
@@ -421,7 +421,7 @@ pub(super) fn lane_name(fabric: &Fabric, channel: ChannelId, lane: u16, lanes: u
     format!("{}{lane}", fabric.cable_name(channel))
 }
 
-/// The terminals of each router that has some.
+/// The terminals of each router with terminals.
 struct Homes {
     terminals: BTreeMap<RouterId, Vec<TerminalId>>,
 }
@@ -534,7 +534,7 @@ pub(super) fn busiest(fabric: &Fabric, load: &[f64], top: usize) -> Vec<CableLoa
     channels.into_iter().map(shown).collect()
 }
 
-/// The channels between switches that carry something, those first that take the longest for it.
+/// The loaded channels between switches, longest time first.
 pub fn by_time(fabric: &Fabric, load: impl Fn(ChannelId) -> f64) -> Vec<ChannelId> {
     let time = |channel: ChannelId| load(channel) / fabric.gbit_per_second(channel).unwrap_or(1.0);
     let mut channels: Vec<ChannelId> = fabric.network.router_channels().filter(|&channel| load(channel) > 0.0).collect();
@@ -586,7 +586,7 @@ impl<'a> Counts<'a> {
         Self { network, load: vec![0; network.channel_count() as usize], touched: Vec::new(), path: Vec::new() }
     }
 
-    /// The most routes that share a channel between routers.
+    /// The most routes that share a channel between routers, for a shift.
     fn shift(&mut self, tables: &ForwardingTables, shift: u32) -> u32 {
         let terminals = self.network.terminal_count();
         let mut most = 0;

@@ -1,7 +1,7 @@
-//! A job on a fabric: which cables its collective loads in each step, and what else it could do.
+//! A job on a fabric: the load of its collective on cables in each step, and its alternatives.
 //!
-//! The steps of a schedule are taken one after the other: a step lasts as long as its most loaded channel needs for the bytes on it, the
-//! cables of the hosts included. Latencies and what steps could overlap are left out, so that times compare schedules and are no forecast.
+//! The steps of a schedule follow each other: a step lasts as long as its most loaded channel needs for its bytes, with the cables of the
+//! hosts. Latencies and overlapping steps are ignored, so that times compare schedules and are not a forecast.
 
 use kasuri_config::fabric::Fabric;
 use kasuri_formats::names::unknown;
@@ -21,7 +21,7 @@ pub struct Job<'a> {
     /// The terminal of each rank.
     terminals: Vec<TerminalId>,
     routes: Routes,
-    /// Nanoseconds that a byte takes on each channel; 1 where rates are unknown.
+    /// Nanoseconds of a byte on each channel; 1 if rates are unknown.
     byte_time: Vec<f64>,
 }
 
@@ -30,7 +30,7 @@ pub struct Job<'a> {
 struct Routes {
     /// By rank: the position of its router among those of the job.
     home: Vec<u32>,
-    /// Where the path from each router to each rank begins, shape `[routers, ranks]`; one more entry.
+    /// The start of the path from each router to each rank, shape `[routers, ranks]`; one more entry.
     starts: Vec<u32>,
     channels: Vec<u32>,
 }
@@ -52,7 +52,7 @@ impl Routes {
                 match result {
                     Ok(()) => channels.extend(path.iter().map(|channel| channel.0)),
                     Err(problem) => {
-                        // From a terminal to itself nothing is sent.
+                        // A terminal sends nothing to itself.
                         let from = terminals.iter().find(|&&from| from != to && network.injection_port(from).0 == router);
                         if let Some(from) = from {
                             let (from, to) = (network.terminal_names().of(from.0), network.terminal_names().of(to.0));
@@ -85,7 +85,7 @@ pub struct JobCost {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// How long its most loaded channel needs.
+    /// The time of its most loaded channel.
     pub time: f64,
     /// That channel.
     pub channel: ChannelId,
@@ -93,7 +93,7 @@ pub struct Step {
     pub bytes: u64,
     /// Messages on it.
     pub messages: u32,
-    /// Channels between routers that carry more than one message.
+    /// Channels between routers with more than one message.
     pub shared: u32,
 }
 
@@ -109,7 +109,7 @@ impl JobCost {
     }
 }
 
-/// The time that nothing can beat, and the channel that needs it.
+/// A lower bound on the time, and its channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// The time.
@@ -118,23 +118,23 @@ pub struct Bound {
     pub channel: ChannelId,
 }
 
-/// Something that the job could do, and the time it takes.
+/// An alternative for the job, and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alternative {
     /// The algorithm or schedule.
     pub schedule: &'static str,
-    /// How the ranks are placed.
+    /// The placement of the ranks.
     pub order: Order,
-    /// How many steps it has.
+    /// The number of its steps.
     pub steps: usize,
     /// The time of all.
     pub time: f64,
 }
 
-/// How ranks are placed on the terminals of a job.
+/// The placement of ranks on the terminals of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the file has them.
+    /// As in the file.
     Given,
     /// By switch, then by port.
     BySwitch,
@@ -185,7 +185,7 @@ impl<'a> Job<'a> {
         Ok(Self { fabric, tables, terminals, routes, byte_time })
     }
 
-    /// How many ranks it has.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.terminals.len() as u32
     }
@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
         Ok((entry.schedule, schedule))
     }
 
-    /// Takes all steps of a schedule for the ranks of these positions.
+    /// Counts all steps of a schedule for the ranks of these positions.
     pub fn run(&self, collective: &dyn Collective, asked: JobCollective<'_>, placed: &[u32]) -> JobCost {
         let unit = u64::from(asked.unit(self.ranks()));
         let mut counter = Counter::new(self);
@@ -230,7 +230,7 @@ impl<'a> Job<'a> {
         JobCost { steps, totals: counter.totals }
     }
 
-    /// The messages of one step on each channel between routers that carries more than one, most loaded first.
+    /// The messages of one step on each channel between routers with more than one, most loaded first.
     pub fn collisions(&self, collective: &dyn Collective, step: u32) -> Vec<(ChannelId, Vec<(u32, u32)>)> {
         let mut on: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         for rank in 0..self.ranks() {
@@ -291,7 +291,7 @@ impl<'a> Job<'a> {
         parameters.check().is_ok().then_some(parameters)
     }
 
-    /// The positions of the ranks when they are placed in an order.
+    /// The positions of the ranks in an order.
     pub fn placed(&self, order: Order) -> Vec<u32> {
         let mut placed: Vec<u32> = (0..self.ranks()).collect();
         if order == Order::BySwitch {
@@ -310,7 +310,7 @@ impl<'a> Job<'a> {
             found.push(Alternative { schedule, order: *order, steps: outcome.steps.len(), time: outcome.time() });
         };
         for entry in COLLECTIVES.iter().filter(|entry| entry.collective == asked.collective) {
-            // Some algorithms serve some numbers of ranks only.
+            // Some algorithms support only some numbers of ranks.
             let Ok(collective) = entry.build(&asked.parameters(self.ranks())) else { continue };
             if collective.is_made_for_sizes() {
                 continue;

@@ -19,7 +19,7 @@ pub struct PairRoutes {
     pub routes: u64,
     /// Pairs with packets that do not arrive.
     pub unreachable: u64,
-    /// Those of them that are forwarding loops: packets go round from switch to switch.
+    /// Forwarding loops among these: packets loop between switches.
     pub going_round: u64,
     /// The first of them, with the reason.
     pub unreachable_first: Vec<Unreachable>,
@@ -34,7 +34,7 @@ pub struct PairRoutes {
     /// The virtual lanes that the verdict assumes, where the dumps do not give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_lanes: Option<String>,
-    /// Routes over each cable, if every pair sends alike.
+    /// Routes over each cable, if every pair sends equally.
     pub loads: Loads,
 }
 

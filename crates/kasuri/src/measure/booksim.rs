@@ -13,12 +13,12 @@ use super::{Measurement, Offer, Report};
 use kasuri_config::{BookSimRules, SimType};
 use kasuri_model::engine::{Command, Controller, Interval, Status};
 
-/// How BookSim 2 would have ended.
+/// BookSim 2's verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookSimStatus {
     /// Converged three times in a row; for a batch: delivered.
     Ok,
-    /// The periods were used up first; BookSim prints its statistics all the same.
+    /// The periods were used up; BookSim prints its statistics nevertheless.
     OkMaxSamples,
     /// "Simulation unstable": the latency exceeded its threshold, or the warm-up did not end.
     Unstable,
@@ -47,7 +47,7 @@ pub struct BookSim {
     converged: u32,
     latency: f64,
     accepted: f64,
-    /// Flits accepted while sampling, and for how many cycles.
+    /// Flits accepted while sampling, and the sampled cycles.
     sampled: (u64, u64),
     status: Option<BookSimStatus>,
     notes: Vec<String>,
@@ -68,7 +68,7 @@ const CONVERGED_PERIODS: u32 = 3;
 const DRAIN_CHECK: u64 = 1000;
 
 impl BookSim {
-    /// The rules for a network to which this is offered. `max_cycles` is Kasuri's own limit; BookSim 2 has none.
+    /// The rules for a network with this offered load. `max_cycles` is Kasuri's own limit; BookSim 2 has none.
     pub fn new(rules: BookSimRules, offer: Offer, max_cycles: u64) -> Self {
         Self {
             rules,
@@ -272,7 +272,7 @@ mod tests {
     /// A network that accepts 0.136 of 0.2 at a steady latency is saturated, although BookSim 2 calls it stable. At 0.192 of 0.2, beyond
     /// chance but by less than a twentieth, it gets BookSim 2's status with a note.
     #[test]
-    fn what_accepts_far_less_than_is_offered_is_saturated() {
+    fn accepting_far_less_than_offered_is_saturation() {
         for (accepted, status, notes) in
             [(0.136, Status::Saturated, 1), (0.192, Status::Converged, 1), (0.2, Status::Converged, 0), (0.199, Status::Converged, 0)]
         {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_terminal_to_finish_ends_the_run_if_asked() {
+    fn the_first_finished_terminal_ends_the_run_on_request() {
         let first = Interval { end_cycle: 700, first_finished: true, ..Interval::default() };
         assert_eq!(Completion::new(2_500, Until::Delivered).interval_ended(&first), Command::Continue);
         let mut controller = Completion::new(2_500, Until::FirstTerminal);

@@ -64,7 +64,7 @@ impl Fixed {
         match self.stage {
             Stage::WarmingUp => {
                 self.saturated |= self.growth.push(interval);
-                // A saturated network never settles; the fixed number of cycles is measured all the same.
+                // A saturated network never settles; the fixed number of cycles is measured nevertheless.
                 let unsettled = self.saturated && matches!(self.warm_up, WarmUp::Truncation(_));
                 if !(self.warm_up.push(interval) || unsettled) {
                     return Command::Continue;
@@ -150,7 +150,7 @@ impl Measurement for Fixed {
     fn report(&self) -> Report {
         let mut report = self.series.report();
         if self.offer.phase_cycles.is_some() {
-            // What one draw of phases gives is no sample of what others would.
+            // One draw of phases is not a sample of other draws.
             (report.packet_latency_ci95, report.network_latency_ci95) = (None, None);
             report.notes.push("the phases of periodic sources hang on measure.seed: the mean is that of this seed alone".to_owned());
         }

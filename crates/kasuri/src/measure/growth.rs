@@ -44,7 +44,7 @@ const OBSERVED_WALK_STEPS: usize = 15;
 const MIN_PLAIN_CYCLES: u64 = 2_000;
 const MIN_SLIGHT_CYCLES: u64 = 20_000;
 
-/// Intervals before the first look.
+/// Intervals before the first check.
 const MIN_INTERVALS: usize = 20;
 
 impl Growth {
@@ -53,7 +53,7 @@ impl Growth {
         Self { offer, points: Vec::new(), next_look: MIN_INTERVALS }
     }
 
-    /// Adds an interval; whether the network is now known to be saturated. Looks whenever the series has grown by a tenth.
+    /// Adds an interval; returns whether the network is known to be saturated. Checks whenever the series has grown by a tenth.
     pub(crate) fn push(&mut self, interval: &Interval) -> bool {
         self.points.push((interval.end_cycle, content(interval, self.offer.flits_per_source_cycle())));
         if self.points.len() < self.next_look {
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Beyond saturation it is seen: at once when far beyond, later when slightly.
+    /// Overload is recognised: at once when large, later when slight.
     #[test]
     fn overload_is_saturation() {
         for (utilisation, within) in [(2.0, 5_000), (1.2, 10_000), (1.1, 25_000), (1.03, 200_000)] {

@@ -58,7 +58,7 @@ pub struct Report {
     pub network_latency_ci95: Option<f64>,
     /// Half-width of the 95 % confidence interval of the mean accepted rate, flits/terminal/cycle.
     pub accepted_throughput_ci95: Option<f64>,
-    /// How BookSim 2 would have ended, if its rules were followed.
+    /// BookSim 2's verdict, if its rules were followed.
     pub booksim_status: Option<BookSimStatus>,
     /// Notes for the reader of the result.
     pub notes: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Report {
 pub struct Offer {
     /// Terminals of the network.
     pub terminals: u32,
-    /// Terminals that send at all: a permutation leaves those silent that it maps to themselves.
+    /// Terminals that send at all: a permutation silences those that it maps to themselves.
     pub sources: u32,
     /// Packets per cycle, all terminals together, replies included.
     pub packets_per_cycle: f64,
@@ -81,17 +81,17 @@ pub struct Offer {
     pub is_exact: bool,
     /// The longest delay of an answer, cycles.
     pub longest_delay: u64,
-    /// The longest spacing of sources that send periodically from a phase that they draw once, cycles.
+    /// The longest period of sources with a random phase, cycles.
     pub phase_cycles: Option<f64>,
-    /// How often, all terminals together, the rarest of those events happens that weigh much in the answer: packets of a rare length,
-    /// bursts. Per cycle; `None` if nothing is rare.
+    /// The rate of the rarest events with a high weight in the answer, all terminals together: packets of a rare length, bursts. Per cycle;
+    /// `None` if nothing is rare.
     pub rare_per_cycle: Option<f64>,
 }
 
 /// Packets of a class matter if they have this share of the mean square of lengths, by which queues grow (Pollaczek and Khinchine).
 const MIN_CLASS_WEIGHT: f64 = 0.01;
 
-/// How often a cycle the rarest length of packets comes that weighs much, where packets come at a rate.
+/// The rate of the rarest length of packets with a high weight, per cycle, for packets at a rate.
 fn rarest(sizes: &PacketSizes, packets_per_cycle: f64) -> f64 {
     let weighs = |&(flits, probability): &(u32, f64)| probability * f64::from(flits).powi(2) >= MIN_CLASS_WEIGHT * sizes.mean_square();
     sizes.distribution().filter(weighs).map(|(_, probability)| probability * packets_per_cycle).fold(packets_per_cycle, f64::min)
@@ -135,7 +135,7 @@ impl Offer {
         self.longest_delay = self.longest_delay.max(class.reply.as_ref().map_or(0, |reply| u64::from(reply.delay)));
     }
 
-    /// Offered load, flits/terminal/cycle, silent terminals counted in.
+    /// Offered load, flits/terminal/cycle, averaged over silent terminals as well.
     pub fn load(&self) -> f64 {
         self.flits_per_cycle / f64::from(self.terminals.max(1))
     }

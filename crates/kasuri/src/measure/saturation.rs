@@ -4,7 +4,7 @@
 //! exceeds three times the zero-load latency. It is found by bisection to 0.005 flits/terminal/cycle or 2 % of itself,
 //! whichever is less. Each trial is a whole run under the rules of the study.
 //!
-//! Bisection takes for granted that a network which does not sustain a load sustains no greater one either. That holds for the
+//! Bisection assumes that a network which does not sustain a load sustains no greater one. That holds for the
 //! definition; a network whose throughput collapses beyond saturation is still below it there.
 
 use super::Offer;
@@ -17,7 +17,7 @@ pub(crate) const ZERO_LOAD: f64 = 0.001;
 /// The mean latency above this multiple of the zero-load latency is saturation.
 const LATENCY_FACTOR: f64 = 3.0;
 
-/// The bracket of the bisection is at last this narrow: absolutely, and as a part of the load.
+/// The final width of the bracket of the bisection: absolute, and relative to the load.
 const BRACKET_WIDTH: f64 = 0.005;
 const RELATIVE_BRACKET_WIDTH: f64 = 0.02;
 
@@ -28,7 +28,7 @@ pub(crate) struct SearchResult<T> {
     pub(crate) load: Option<f64>,
     /// The trial at that load (at the highest load if all are sustained).
     pub(crate) trial: T,
-    /// How many loads were tried.
+    /// The number of trials.
     pub(crate) trials: u32,
 }
 

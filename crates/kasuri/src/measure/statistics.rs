@@ -58,7 +58,7 @@ fn correlation(batches: &[f64]) -> f64 {
     lag1_autocorrelation(batches) + 1.0 / batches.len() as f64
 }
 
-/// [`half_width_95`], widened for what correlation is left: by sqrt((1 + r) / (1 - r)), exact for an AR(1) series.
+/// [`half_width_95`], widened for the remaining correlation: by sqrt((1 + r) / (1 - r)), exact for an AR(1) series.
 fn corrected_half_width(batches: &[f64]) -> Option<f64> {
     let r = correlation(batches).clamp(0.0, 0.9);
     half_width_95(batches).map(|width| width * ((1.0 + r) / (1.0 - r)).sqrt())
@@ -98,7 +98,7 @@ pub(crate) struct Sample {
 /// The least and the greatest number of batches from which precision is judged (Law recommends 20 to 40).
 const BATCHES: std::ops::Range<usize> = 20..40;
 
-/// How much more batches of half the length may correlate: of an AR(1) series, the batches then correlate by less than half of it.
+/// The allowed excess of the correlation of half-length batches: of an AR(1) series, full batches then correlate by less than half of it.
 const FINER_ALLOWANCE: f64 = 0.1;
 
 /// The least number of the longer batches that bound the interval from below.
@@ -110,8 +110,8 @@ const TREND_ERRORS: f64 = 3.0;
 /// Batches of latencies are made longer if neighbours correlate more than this.
 pub(crate) const LATENCY_CORRELATION: f64 = 0.2;
 
-/// The same for rates. Throughput wanders a little around its mean instead of making excursions upwards as latency does, and
-/// the widening of the interval for the correlation that is left suffices.
+/// The same for rates. Throughput wanders a little around its mean instead of making excursions upwards as latency does, and the widening
+/// of the interval for the remaining correlation suffices.
 pub(crate) const RATE_CORRELATION: f64 = 0.5;
 
 /// Batch means of a ratio, sequentially: batches grow with the series until neighbours no longer correlate.
@@ -141,12 +141,12 @@ pub(crate) struct BatchMeans {
 /// The result of a check of the batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum PrecisionCheck {
-    /// It is not time to look, there are too few batches, or they correlate, or their mean is not known well enough yet.
+    /// The check is not due, there are too few batches, or they correlate, or their mean is not precise enough.
     Undecided,
-    /// The relative half-width of the 95 % confidence interval is at most as wide as asked, in two looks that follow.
+    /// The relative half-width of the 95 % confidence interval is within the target, in two successive checks.
     Precise,
-    /// The first quarter lies significantly below the rest, and by more than the asked precision: the series had not settled
-    /// when it began.
+    /// The first quarter lies significantly below the rest, and by more than the requested precision: the series had not settled when it
+    /// began.
     Drifting,
 }
 
@@ -219,15 +219,15 @@ impl BatchMeans {
         let confirmed = is_precise && self.was_precise;
         self.was_precise = is_precise;
         if is_precise && !confirmed {
-            // Means that are low by chance come with low deviations, and so look precise too soon. What follows is not chosen by chance.
+            // Means that are low by chance come with low deviations, and so look precise too soon. Later values are not chosen by chance.
             self.next_look = self.samples.len() + self.samples.len().div_ceil(2);
         }
         if confirmed { PrecisionCheck::Precise } else { PrecisionCheck::Undecided }
     }
 
-    /// The half-width of the 95 % confidence interval by all that is there, and whether its batches still correlate.
+    /// The half-width of the 95 % confidence interval from all samples, and whether its batches still correlate.
     ///
-    /// `None` where fewer than ten batches can be made.
+    /// `None` for fewer than ten batches.
     pub(crate) fn half_width(&self) -> Option<(f64, bool)> {
         if let Some((_, width)) = self.judged.filter(|(samples, _)| *samples == self.samples.len()) {
             return Some((width, false));
@@ -274,7 +274,7 @@ impl BatchMeans {
         })
     }
 
-    /// The values of the full batches; `None` if one of them has no weight. What does not fill the last batch is left out.
+    /// The values of the full batches; `None` if one of them has no weight. An incomplete last batch is left out.
     fn batches(&self, per_batch: usize) -> Option<Vec<f64>> {
         let ratio = |samples: &[Sample]| {
             let weight: f64 = samples.iter().map(|sample| sample.weight).sum();
@@ -296,7 +296,7 @@ fn drifts_up(batches: &[f64], tolerance: f64) -> bool {
     early.len() >= 2 && rise > tolerance && rise > 4.0 * both.sqrt()
 }
 
-/// By how much skewness to the right widens an interval: the leading term of Johnson's modified t (1978), taken on both sides.
+/// The widening of an interval by skewness to the right: the leading term of Johnson's modified t (1978), taken on both sides.
 fn widening(batches: &[f64]) -> f64 {
     let (count, centre) = (batches.len() as f64, mean(batches));
     let moment = |power: i32| batches.iter().map(|value| (value - centre).powi(power)).sum::<f64>() / count;
@@ -308,7 +308,7 @@ fn widening(batches: &[f64]) -> f64 {
     1.0 + skewness * student_t_975(batches.len() - 1) / (6.0 * count.sqrt())
 }
 
-/// The slope of a straight line through equidistant values, a step, and its standard error if the residuals are an AR(1) series.
+/// The slope per step of a straight line through equidistant values, and its standard error if the residuals are an AR(1) series.
 fn slope(values: &[f64]) -> (f64, f64) {
     let (slope, variance) = line(values);
     let count = values.len() as f64;
@@ -432,9 +432,9 @@ mod tests {
         (0..count).map(step).collect()
     }
 
-    /// Correlation raises the odds that a quarter lies low: what wanders without a trend is seldom taken for what settles.
+    /// Correlation raises the odds that a quarter lies low: a wandering series without a trend is seldom mistaken for a settling one.
     #[test]
-    fn what_wanders_does_not_drift() {
+    fn wandering_is_not_drifting() {
         let alarms = (0..1000).filter(|&seed| drifts_up(&wandering(0.7, 10.0, 40, seed), 0.0)).count();
         assert!(alarms <= 20, "{alarms} of 1000");
     }

@@ -81,7 +81,7 @@ pub(super) enum Obstacle {
     FewEvents(f64),
     /// The accepted rate is known to this part of itself only.
     VagueRate(f64),
-    /// The accepted rate is not the offered one: flits/terminal/cycle.
+    /// The accepted rate differs from the offered one: flits/terminal/cycle.
     OtherRate { accepted: f64, offered: f64 },
     /// The number of waiting and travelling flits still grows.
     Growing,
@@ -103,13 +103,13 @@ impl Obstacle {
     }
 }
 
-/// Packets that arrive in an interval, at least, on the average.
+/// The mean number of arriving packets in an interval, at least.
 const PACKETS_PER_INTERVAL: f64 = 50.0;
 
-/// The shortest interval, cycles: shorter ones cost time and say nothing.
+/// The shortest interval, cycles: shorter ones cost time and are meaningless.
 const SHORTEST_INTERVAL: u64 = 100;
 
-/// At very low loads, rather intervals with few packets than a warm-up that eats up the limit.
+/// At very low loads, intervals with few packets are better than a warm-up that uses up the limit.
 const INTERVALS_PER_RUN: u64 = 400;
 
 /// Packets for a result: enough for the quantiles, and ten for each terminal, so that rates over terminals mean something.
@@ -119,8 +119,8 @@ const MIN_PACKETS_PER_TERMINAL: f64 = 10.0;
 /// Rare events for a result: with this many their number varies by a seventh.
 const MIN_RARE_EVENTS: f64 = 50.0;
 
-/// The accepted rate need not be known better than this, whatever the asked precision: its mean is the offered load, which is known, and
-/// coins tossed independently leave 1.96 / sqrt(packets) for any rule to wait for.
+/// The accepted rate need not be more precise than this, for any requested precision: its mean is the offered load, which is known, and
+/// independent coins leave 1.96 / sqrt(packets) for any rule to wait for.
 const RATE_PRECISION: f64 = 0.025;
 
 /// The least length of a stretch between two draws of phases, in periods and in mean latencies. Each draw disturbs the traffic, and packets
@@ -142,7 +142,7 @@ pub(super) fn interval_cycles(offer: &Offer, max_cycles: u64) -> u64 {
 /// x 8 to 64 x 64 at low loads took 126 to 159.
 const MIN_RUN_INTERVALS: u64 = 125;
 
-/// About the least cycles of a run that measures until its answer is precise.
+/// About the fewest cycles of a run that measures until its answer is precise.
 pub fn least_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     (MIN_RUN_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
@@ -245,7 +245,7 @@ impl SteadyState {
 
     fn is_warm(&mut self, interval: &Interval) -> bool {
         let settled = self.warm_up.push(interval);
-        // Before an answer can have come the latency is that of half of the packets.
+        // Before answers can have come the latency is that of half of the packets.
         settled && (matches!(self.warm_up, WarmUp::Cycles(_)) || interval.end_cycle >= 2 * self.offer.longest_delay)
     }
 
@@ -299,7 +299,7 @@ impl SteadyState {
         }
     }
 
-    /// How a run ends that has come to its limit.
+    /// The status of a run at its limit.
     fn at_limit(&self) -> Status {
         match self.stage {
             Stage::MeasuringThroughput => Status::Saturated,
@@ -345,7 +345,7 @@ impl Measurement for SteadyState {
         let mut report = match self.stage {
             Stage::WarmingUp => Report::default(),
             Stage::Measuring | Stage::Draining => self.series.report(),
-            // What arrives of a latency that grows without end has no mean.
+            // A latency that grows without end has no mean.
             Stage::MeasuringThroughput => {
                 Report { accepted_throughput_ci95: self.series.report().accepted_throughput_ci95, ..Report::default() }
             }
@@ -465,7 +465,7 @@ impl Series {
         if width > precision.max(RATE_PRECISION) * accepted {
             return Some(Obstacle::VagueRate(width / accepted));
         }
-        // Of regular sources the edges of the measured time may cut off a packet each.
+        // With regular sources the edges of the measured time may cut off a packet each.
         let edges = offer.mean_packet_flits() * f64::from(offer.sources) / (self.cycles as f64 * f64::from(self.terminals));
         let is_other = offer.is_exact && (accepted - offered).abs() > width + edges;
         is_other.then_some(Obstacle::OtherRate { accepted, offered })
@@ -551,7 +551,7 @@ mod tests {
     /// Each measurement lasts at least as long as everything before it, so that each restart at least doubles the run: a run of n intervals
     /// has no more than log2(n / 50) restarts, also where queues fill for an arbitrarily long time.
     #[test]
-    fn measuring_begins_anew_a_few_times_at_most() {
+    fn measuring_restarts_only_a_few_times() {
         for seed in 0..10 {
             let (_, queues, controller) = run(0.995, 64, 0.02, 300_000, seed);
             let intervals = queues.now() as f64 / controller.interval as f64;
@@ -562,7 +562,7 @@ mod tests {
     /// One queue of 64 is offered 1.01 of its service rate, the others a fiftieth of that: there is no mean latency, though this queue has
     /// only a third of all packets.
     #[test]
-    fn one_queue_that_grows_among_many_is_no_steady_state() {
+    fn one_growing_queue_among_many_is_not_a_steady_state() {
         for seed in 0..10 {
             let (mut idle, mut full) = (Queues::new(63, 0.004, 5, seed), Queues::new(1, 0.202, 5, 1_000 + seed));
             let mut controller = SteadyState::new(idle.offer().with(&full.offer()), 0.1, 1_000_000, None);

@@ -1,4 +1,4 @@
-//! When the network has settled.
+//! The end of the warm-up.
 
 use super::statistics::mser5;
 use kasuri_model::engine::Interval;
@@ -18,9 +18,9 @@ impl WarmUp {
         cycles.map_or_else(|| Self::Truncation(Truncation::default()), Self::Cycles)
     }
 
-    /// Adds an interval; whether the network is warm.
+    /// Adds an interval; returns whether the network is warm.
     ///
-    /// The series is the mean packet latency of each interval. An interval without arrivals has none and is passed over.
+    /// The series is the mean packet latency of each interval. An interval without arrivals is skipped.
     pub(crate) fn push(&mut self, interval: &Interval) -> bool {
         match self {
             Self::Cycles(cycles) => interval.end_cycle >= *cycles,
@@ -49,7 +49,7 @@ impl Default for Truncation {
 }
 
 impl Truncation {
-    /// Adds an observation; whether the series has settled.
+    /// Adds an observation; returns whether the series has settled.
     pub(crate) fn push(&mut self, value: f64) -> bool {
         self.series.push(value);
         if self.series.len() < self.next_look {

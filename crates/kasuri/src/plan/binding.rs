@@ -1,5 +1,5 @@
-//! Which thread of a run has which core: where a run has all cores, each thread keeps its own, and with it what that core's caches hold of the
-//! thread's tiles. Where several runs share the machine, the system decides: it knows which cores are idle.
+//! Binds the threads of a run to cores: a run with all cores binds each thread, so that the core's caches keep the thread's tiles. If
+//! several runs share the machine, the system decides: it knows the idle cores.
 
 use kasuri_model::engine::Threads;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ pub(super) struct Cores {
     /// Runs at the same time.
     jobs: usize,
     budget: usize,
-    /// The most threads of a run, if that was said.
+    /// The most threads of a run, if given.
     most: Option<usize>,
     use_of: Mutex<CoreUsage>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Cores {
 /// The usage of cores.
 #[derive(Debug)]
 struct CoreUsage {
-    /// Runs that have begun and not ended, and that have not begun.
+    /// Runs under way, and runs to begin.
     running: usize,
     left: usize,
     /// Threads of runs besides the first of each.
@@ -25,7 +25,7 @@ struct CoreUsage {
 }
 
 impl Cores {
-    /// Divides the cores of the machine, `available` many, among `runs` runs: `jobs` at a time and `threads` each, where these are said.
+    /// Divides the cores of the machine, `available` many, among `runs` runs: `jobs` at a time and `threads` each, if given.
     pub(super) fn new(runs: usize, jobs: Option<usize>, threads: Option<usize>, available: usize) -> Self {
         let fitting = (available / threads.unwrap_or(1)).max(1);
         let jobs = if threads.is_some() { jobs.map_or(fitting, |jobs| jobs.min(fitting)) } else { jobs.unwrap_or(fitting) };
@@ -64,8 +64,8 @@ impl Cores {
     }
 }
 
-/// How long runs take together, s, that begin in this order: of each its processor time on one thread, the threads that it is worth,
-/// and its kind.
+/// The elapsed time of runs together, s, in this order: for each its processor time on one thread, the number of useful threads, and its
+/// kind.
 pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f64 {
     let jobs = cores.jobs();
     let mut busy: Vec<(f64, CoreLease<'_>, ExtraThreads<'_>)> = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f6
     last
 }
 
-/// A run that has begun.
+/// A run under way.
 pub(super) struct CoreLease<'c> {
     cores: &'c Cores,
 }
@@ -138,7 +138,7 @@ mod tests {
 
     /// One run at a time takes one core, unless it is given threads.
     #[test]
-    fn what_is_said_holds() {
+    fn given_jobs_and_threads_hold() {
         assert_eq!(threads(&Cores::new(9, Some(1), None, 16), 1, 100), [1]);
         assert_eq!(threads(&Cores::new(9, Some(1), Some(4), 16), 1, 1), [4]);
         assert_eq!(threads(&Cores::new(9, None, Some(8), 16), 2, 1), [8, 8]);
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(threads(&Cores::new(9, None, Some(64), 16), 1, 1), [16]);
     }
 
-    /// Flows do not get slower by threads that they have no use for.
+    /// Useless threads do not slow flows down.
     #[test]
     fn a_run_that_takes_no_more_than_it_can_use_gets_no_more() {
         let lent = |most, useful| Cores::new(1, None, Some(most), 16).lend(useful, false).threads();

@@ -115,7 +115,7 @@ mod tests {
     /// There is no notice before twenty times the estimate, in the first two seconds, or of a run that ends; then one, and the next after
     /// four times as much.
     #[test]
-    fn a_run_says_that_it_is_overdue() {
+    fn an_overdue_run_is_reported() {
         for (expected, begun_before, notices) in [(0.2, 3.0, 0), (0.2, 5.0, 1), (0.001, 1.5, 0), (0.001, 2.5, 1)] {
             let said = RefCell::new(Vec::new());
             let notice = |sentence: String| said.borrow_mut().push(sentence);

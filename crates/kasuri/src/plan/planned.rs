@@ -29,7 +29,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A run that was checked.
+/// A checked run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckedRun {
     number: u32,
@@ -46,7 +46,7 @@ impl CheckedRun {
     }
 }
 
-/// Fewer runs than these are checked before a second thread has built its networks.
+/// With fewer runs than these, a second thread does not pay: it has to build its own networks.
 const MIN_RUNS_FOR_THREADS: usize = 4000;
 
 /// Runs of an experiment, checked.
@@ -61,7 +61,7 @@ pub(crate) struct Runs<'a> {
     named: BTreeMap<String, String>,
     /// Columns of the table that no sweep varies.
     shown: Vec<String>,
-    /// Of the only run, where there is one and it names no file that may change: what its engine receives.
+    /// The engine's input of an only run that names no changeable file.
     only: Option<Study>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Runs<'a> {
     /// Checks all runs.
     ///
     /// # Errors
-    /// All that is wrong with any of them.
+    /// All errors of any of them.
     pub(crate) fn all(known: Known<'a>, document: &'a Document, files: &'a (dyn Files + Sync)) -> Result<Self, RunError> {
         Self::keeping(known, document, files, snapshot::MAX_CACHED_BYTES)
     }
@@ -96,7 +96,7 @@ impl<'a> Runs<'a> {
     /// Checks the runs of these numbers.
     ///
     /// # Errors
-    /// All that is wrong with any of them.
+    /// All errors of any of them.
     pub(crate) fn some(
         known: Known<'a>,
         document: &'a Document,
@@ -148,7 +148,7 @@ impl<'a> Runs<'a> {
         Ok(self)
     }
 
-    /// Checks what falls to one thread. A point is forgotten when the next is checked.
+    /// Checks the part of one thread. A point is dropped when the next is checked.
     fn check_part(&self, numbers: &[usize]) -> Result<CheckedPart, RunError> {
         let (mut preparer, mut extents) = (self.preparer(), Extents::default());
         let (mut planned, mut last, mut wrong) = (Vec::with_capacity(numbers.len()), None, ErrorList::default());
@@ -170,7 +170,7 @@ impl<'a> Runs<'a> {
         Ok(CheckedPart { planned, named: preparer.named_files(), last })
     }
 
-    /// One more thread's means to make studies: networks and routings are shared among all.
+    /// The preparer of one more thread: networks and routings are shared among all.
     pub(crate) fn preparer(&self) -> Preparer<'_> {
         Preparer::sharing(self.known, &self.built, self.document, &self.files)
     }
@@ -225,7 +225,7 @@ impl<'a> Runs<'a> {
         Ok(PreparedPoint { head: self.head(planned, &point), point, study, facts })
     }
 
-    /// Makes a study again that was forgotten.
+    /// Rebuilds a dropped study.
     fn study_again(&self, planned: &CheckedRun, point: &Point, preparer: &mut Preparer<'_>) -> Result<Study, RunError> {
         let study = preparer.study(point)?;
         // After the study, from the present content of the files: so this is the study's input.

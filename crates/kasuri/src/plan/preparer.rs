@@ -14,13 +14,13 @@ use kasuri_network::topology::Files;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Checks points; what several have in common is built and checked once.
+/// Checks points; common parts are built and checked once.
 pub(crate) struct Preparer<'a> {
     known: Known<'a>,
     document: &'a Document,
     files: &'a (dyn Files + Sync),
     preparation: Preparation<'a>,
-    /// Of the files that points name.
+    /// Hashes of the files that points name.
     hashes: BTreeMap<String, String>,
     checked: Vec<DeadlockFree>,
 }
@@ -37,7 +37,7 @@ impl<'a> Preparer<'a> {
         Self { known, document, files, preparation, hashes: BTreeMap::new(), checked: Vec::new() }
     }
 
-    /// The files that the checked points name and that are there, with the hashes of their contents.
+    /// The existing files that the checked points name, with the hashes of their contents.
     pub(crate) fn named_files(&self) -> BTreeMap<String, String> {
         self.hashes.iter().filter(|(_, hash)| !hash.is_empty()).map(|(name, hash)| (name.clone(), hash.clone())).collect()
     }
@@ -118,7 +118,7 @@ impl<'a> Preparer<'a> {
     }
 }
 
-/// All that is wrong with the points of an experiment, each thing once.
+/// The errors of an experiment's points, each one once.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorList(Vec<ConfigError>);
 
@@ -170,7 +170,7 @@ pub(crate) const CLOSED_ESCAPE_PATH_HINT: &str = "\nthe escape path does not cou
 /// Places and steps of routes checked before a run that may deadlock by request: some milliseconds.
 const SAMPLE_BUDGET: u64 = 20_000;
 
-/// The same where the routing promises that it cannot: less than the start of a program takes.
+/// The same where the routing promises to be free of deadlocks: less than the start of a program takes.
 const PROMISED_BUDGET: u64 = 4_000;
 
 /// True if messages hold buffers of the network while they wait. Rates hold none; parcels of the arbitrated sharing do.
@@ -196,7 +196,7 @@ pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
 }
 
 /// Refuses a routing that can deadlock, unless the experiment allows it, and one that cannot deliver, before and after a failure during the
-/// run. Equal ones are checked once.
+/// run. Equal graphs are checked once.
 fn check_deadlock(document: &Document, study: &Study, method: Method, checked: &mut Vec<DeadlockFree>) -> Result<(), RunError> {
     let graph = WaitGraph::of(&study.scenario);
     if graph.is_empty() {
@@ -277,7 +277,7 @@ fn check_search(document: &Document, point: &Point, study: &Study, method: Metho
     Ok(())
 }
 
-/// `[user.traffic]` of all users who have it.
+/// The tables `[user.traffic]` of all users with one.
 fn traffic_of_users(table: &toml::Table) -> impl Iterator<Item = &toml::Table> {
     let users = table.get("user").and_then(toml::Value::as_array);
     users.into_iter().flatten().filter_map(|user| user.get("traffic")?.as_table())
@@ -321,7 +321,7 @@ fn on_any_threads(section: &str, value: &toml::Value, study: &Study) -> Option<V
     Some(json)
 }
 
-/// The key of an engine's section that says on how many threads it computes.
+/// The key of an engine's section with its number of threads.
 const THREADS: &str = "threads";
 
 /// The key of a run: the first 16 bytes of the BLAKE3 hash over everything that its result depends on, as JSON with sorted
@@ -333,7 +333,7 @@ pub(super) fn key(point: &Point, study: &Study, files: &dyn Files, hashes: &mut 
     let contents: serde_json::Map<String, Value> = names
         .into_iter()
         .map(|name| {
-            // Where it cannot be read the study was built without it, so that nothing depends on its contents.
+            // An unreadable file was not used by the study, so that nothing depends on its contents.
             let hash = hashes.entry(name.clone()).or_insert_with(|| hash_of(files, &name).unwrap_or_default());
             (name, json!(hash))
         })

@@ -1,4 +1,4 @@
-//! The progress bar: how many runs are finished, and how long the others will take.
+//! The progress bar: the number of finished runs, and the time left.
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&self) {
         self.0.iter().for_each(|shown| shown.bar.finish_and_clear());
     }
@@ -82,13 +82,13 @@ fn tick(bar: &ProgressBar) {
 /// The data for the remaining time.
 #[derive(Debug)]
 struct Remaining {
-    /// Seconds that all runs were expected to take together.
+    /// Expected seconds of all runs together.
     expected: f64,
-    /// Processor time of all runs by the estimate, s.
+    /// Estimated processor time of all runs, s.
     planned: f64,
-    /// The same without those that were there already.
+    /// The same without the reused runs.
     to_do: f64,
-    /// That of the runs that were computed.
+    /// That of the computed runs.
     done: f64,
 }
 
@@ -113,7 +113,7 @@ impl Remaining {
     }
 }
 
-/// The time that is left, in words.
+/// The time left, in words.
 fn words(seconds: Option<f64>) -> String {
     match seconds {
         Some(seconds) => format!("about {:#} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9)))),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_already_takes_no_time() {
+    fn reused_runs_take_no_time() {
         let mut left = four();
         left.finish(10.0, false);
         left.finish(10.0, false);
@@ -148,7 +148,7 @@ mod tests {
 
     /// Twice as slow as expected: at the end only the finished runs count.
     #[test]
-    fn what_is_done_corrects_the_estimate() {
+    fn finished_runs_correct_the_estimate() {
         let mut left = four();
         left.finish(20.0, true);
         assert_eq!(left.seconds(20.0), Some(20.0));

@@ -27,14 +27,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// For how long a process waits for a point that another one is computing: longer than a file server keeps the locks of a machine
-/// that has died (90 s by NFS 4). Then it computes the point itself, which costs time but does no harm.
+/// The longest wait for a point that another process is computing: longer than a file server keeps the locks of a dead machine (90 s by NFS
+/// 4). Then the point is computed a second time, which costs time but does no harm.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The time between two checks of such a point.
 const CLAIM_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How one point ended.
+/// The end of a point.
 pub(super) enum RunEnd {
     /// It was in the store.
     Reused(RunRow),
@@ -46,7 +46,7 @@ pub(super) enum RunEnd {
     Stopped,
 }
 
-/// How a point ended, and what to say of it.
+/// The end of a point, and a message on it.
 pub(super) type RunReport = (RunEnd, Option<String>);
 
 /// The data that the threads share.
@@ -120,7 +120,7 @@ impl<'a> RunExecutor<'a> {
     pub(super) fn finish_all(self, runs: &[CheckedRun]) -> Result<Vec<RunReport>, RunError> {
         let all = (0..runs.len()).collect();
         let mut ends = self.longest_first(all, runs, |planned, preparer| self.finish(planned, preparer).ok());
-        // What other processes were computing comes last: by then most of it is in the store.
+        // Runs of other processes come last: by then most of them are in the store.
         let claimed: Vec<usize> = (0..runs.len()).filter(|&number| ends[number].is_none()).collect();
         let waited = self.longest_first(claimed.clone(), runs, |planned, preparer| self.wait_and_finish(planned, preparer));
         claimed.into_iter().zip(waited).for_each(|(number, end)| ends[number] = Some(end));
@@ -161,7 +161,7 @@ impl<'a> RunExecutor<'a> {
         Ok(self.finish_claimed(planned, preparer))
     }
 
-    /// Waits for the process that is computing a run and takes it from the store, or computes it if that process has not.
+    /// Waits for the process that is computing a run and takes it from the store, or computes it if that process did not.
     fn wait_and_finish(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> RunReport {
         let begin = Instant::now();
         while !self.stop.is_requested() && begin.elapsed() < CLAIM_TIMEOUT {
@@ -207,7 +207,7 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Lets no row pass that shows another input than its run's.
+    /// Refuses a row that shows another input than its run's.
     fn checked(&self, end: RunEnd, point: &PreparedPoint) -> RunEnd {
         let (RunEnd::Reused(row) | RunEnd::Computed { row, .. } | RunEnd::Failed { row, .. }) = &end else { return end };
         match shown::check_row(row, point) {
@@ -245,7 +245,7 @@ impl<'a> RunExecutor<'a> {
             Err(NoOutcome::Stopped) => return RunEnd::Stopped,
             Err(NoOutcome::Refused(_) | NoOutcome::Defect(_)) => {}
         }
-        // Before the row: a row is the truth of what else is there.
+        // Before the row: a row guarantees the other files.
         match self.networks.keep(&point.study.scenario.network, None, self.store) {
             Ok(id) => row.set(NETWORK_ID, id),
             Err(error) => return self.give_up(error),
@@ -294,7 +294,7 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Stops everything: what would be computed now could not be kept.
+    /// Stops everything: further results could not be kept.
     fn give_up(&self, error: impl Into<RunError>) -> RunEnd {
         self.stop.halt();
         self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_with(|| error.into());
@@ -369,7 +369,7 @@ impl<'a> RunExecutor<'a> {
         let zero_load_latency = run(saturation::ZERO_LOAD)?.outcome.packet_latency.mean();
         let sustained = |trial: &Trial| saturation::is_sustained(&trial.outcome, &Offer::of(&trial.study.scenario), zero_load_latency);
         let mut found = saturation::search(highest, run, sustained)?;
-        // The search has its answer, though the trial that shows it may have been cut short.
+        // The search has its answer, though its last trial may have been cut short.
         if found.trial.outcome.status == Status::MaxCycles {
             found.trial.outcome.status = if found.load.is_some() { Status::Saturated } else { Status::Converged };
         }
@@ -385,7 +385,7 @@ impl<'a> RunExecutor<'a> {
 /// The reasons why a search found nothing.
 enum NoSaturation {
     NoOutcome(NoOutcome),
-    /// A trial came to a standstill at this load.
+    /// A trial deadlocked at this load.
     Deadlock(Box<Trial>, f64),
 }
 
@@ -486,7 +486,7 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     text.unwrap_or("panic without a message")
 }
 
-/// Without a progress bar, runs that take longer say so when they begin.
+/// The shortest time that is announced when there is no progress bar.
 const ANNOUNCED_SECONDS: f64 = 60.0;
 
 fn progress(chosen: &[CheckedRun], options: &RunOptions) -> Progress {

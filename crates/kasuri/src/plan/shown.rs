@@ -23,7 +23,7 @@ const CLOSED_COLUMNS: [&str; 8] = [
     "measure.seed",
 ];
 
-/// Keys that every row of a closed workload shows besides, where open traffic is its background.
+/// Further keys in every row of a closed workload with open traffic in the background.
 const BACKGROUND_COLUMNS: [&str; 2] = ["traffic.pattern", "traffic.load"];
 
 /// Keys that every row of a trace of open traffic shows, swept or not.
@@ -32,7 +32,7 @@ const TRACE_COLUMNS: [&str; 4] = ["network.topology", "routing.algorithm", "traf
 /// The input of a run that is not among the displayed values of its point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// The place of the engine among those that are known.
+    /// The index of the engine among the known ones.
     pub(super) engine: u8,
     pub(super) method: Method,
     pub(super) seed: u64,
@@ -113,10 +113,10 @@ pub(super) fn to_json(value: &toml::Value) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// Checks that the table of a point has what its sweep sets, whatever else was put in after it.
+/// Checks that the table of a point has the values of its sweep, whatever else was set after it.
 ///
 /// # Errors
-/// A defect of Kasuri: which key, and both values.
+/// An internal error: the key, and both values.
 pub(super) fn check_point(point: &Point) -> Result<(), String> {
     for (key, value) in point.assignments.iter().filter(|(key, _)| key != CASE) {
         let found = at(&point.table, key);
@@ -154,7 +154,7 @@ pub(super) fn check_row(row: &RunRow, prepared: &PreparedPoint) -> Result<(), St
     Ok(())
 }
 
-/// The number that a run used for a key, where the study has it in the same form.
+/// The value of a key in the study, if it has it in the same form.
 fn used(key: &str, study: &Study) -> Option<f64> {
     let (scenario, router) = (&study.scenario, &study.scenario.router);
     match key {

@@ -1,4 +1,4 @@
-//! Which runs an experiment has, and what becomes of them.
+//! The runs of an experiment, and their ends.
 
 use super::*;
 use crate::results::COSTS;
@@ -149,7 +149,7 @@ fn table(summary: &Summary) -> Vec<Value> {
 }
 
 #[test]
-fn rows_stand_in_the_order_of_the_points_with_their_inputs() {
+fn rows_have_the_order_and_inputs_of_the_points() {
     let summary = run_with(&Fake::default(), &RunOptions::default()).unwrap();
     let inputs: Vec<_> =
         summary.rows.iter().map(|row| (row.number("measure.seed").unwrap(), row.number("traffic.load").unwrap())).collect();
@@ -182,7 +182,7 @@ fn a_second_run_computes_nothing_and_a_lost_run_alone_is_computed() {
 }
 
 #[test]
-fn a_stop_keeps_what_is_finished_and_the_next_run_goes_on() {
+fn a_stop_keeps_finished_runs_and_the_next_run_continues() {
     let folder = tempfile::tempdir().unwrap();
     let stop = Stop::default();
     let engine = Fake { stop: Some((3, stop.clone())), ..Fake::default() };
@@ -273,7 +273,7 @@ fn the_contents_of_named_files_belong_to_the_key() {
     }
 }
 
-/// Files that no convention names: the study says which it was made of.
+/// Files outside the conventional keys: the study names its sources.
 #[test]
 fn the_contents_of_files_that_a_workload_was_read_from_belong_to_the_key() {
     struct One(&'static [u8]);
@@ -301,8 +301,8 @@ impl Files for Growing {
     }
 }
 
-/// A run is computed of what its files held when they were checked; where they are too large to be kept and have changed, nothing is
-/// computed of them under the key of the old ones.
+/// A run uses the content of its files at the time of the check; if they are too large to be kept and have changed, nothing is computed
+/// under the key of the old ones.
 #[test]
 fn a_file_that_changes_after_the_check_changes_no_run() {
     let file = "topology = \"anynet\"\npath = \"a.anynet\"";

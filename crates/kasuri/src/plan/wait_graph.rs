@@ -6,12 +6,12 @@ use kasuri_network::network::Network;
 use kasuri_network::routing::{Routing, VirtualChannels};
 use std::sync::{Arc, Weak};
 
-/// All that the graph of a scenario's waiting packets depends on.
+/// All inputs of the graph of a scenario's waiting packets.
 pub(crate) struct WaitGraph {
     whole: RoutedNetwork,
     /// The same for the networks after each failure during the run.
     left: Vec<RoutedNetwork>,
-    /// Those of its traffic.
+    /// The virtual channels of its traffic.
     channels: Vec<VirtualChannels>,
     /// True if the paths that predictions may take are included.
     widened: bool,
@@ -21,14 +21,14 @@ pub(crate) struct WaitGraph {
     rules: Rules,
 }
 
-/// A network and the routing on it. As long as a weak pointer is there, nothing else is put in its place.
+/// A network and its routing. While a weak pointer exists, nothing else is allocated at its address.
 struct RoutedNetwork {
     network: Weak<Network>,
     routing: Weak<dyn Routing>,
 }
 
 impl WaitGraph {
-    /// Of a scenario, without building it.
+    /// The graph of a scenario, not built.
     pub(crate) fn of(scenario: &Scenario) -> Self {
         Self {
             whole: RoutedNetwork::of(&scenario.network, &scenario.routing),

@@ -41,7 +41,7 @@ proptest! {
 
     /// The test follows each message of each pair; the formulas count them by routers, whatever the schedule.
     #[test]
-    fn channels_carry_what_all_messages_put_on_them(
+    fn channels_carry_the_sum_of_all_messages(
         (network, terminal_period) in (0..FIXED.len(), 1u32..4),
         (flits, repeat, pairwise) in (1u32..40, 1u32..3, any::<bool>()),
         (ranks, seed) in (2u32..24, 0u32..100),
@@ -78,7 +78,7 @@ proptest! {
 /// A tree of two levels, two links up and down at each of two leaves: the four messages of a leaf to each of the two terminals of the other
 /// share the two links up evenly, which the row calls a mean.
 #[test]
-fn what_is_left_to_chance_counts_on_the_average() {
+fn random_choices_count_on_the_average() {
     let study = study(
         "[network]\ntopology = \"fat-tree\"\nup = 2\ndown = 2\nlevels = 2\n[routing]\nalgorithm = \"nca\"\nup_port = \"random\"\n\
          [workload]\ncollective = \"alltoall\"\nmessage_flits = 7\n",

@@ -51,7 +51,7 @@ fn flits_follow_each_other_without_a_gap() {
 
 /// Every terminal gets the flits of the data for it; a rank's data for itself is not sent.
 #[test]
-fn what_arrives_are_the_columns_of_the_matrix() {
+fn terminals_receive_the_columns_of_the_matrix() {
     let matrix: Matrix = [[1000, 1, 8, 0], [9, 1000, 0, 0], [100, 64, 0, 63], [0, 0, 7, 5]];
     let held = |source: usize, destination: usize| if source == destination { 0 } else { matrix[source][destination].div_ceil(8) };
     let columns: Vec<u64> = (0..4).map(|destination| (0..4).map(|source| held(source, destination)).sum()).collect();
@@ -69,7 +69,7 @@ fn what_arrives_are_the_columns_of_the_matrix() {
 
 /// Three long messages of three distances: phases by distance take one after the other, phases made for the matrix take all at a time.
 #[test]
-fn weighted_phases_take_what_the_busiest_rank_has() {
+fn weighted_phases_take_the_time_of_the_busiest_rank() {
     let mut matrix: Matrix = [[100; 4]; 4];
     (matrix[0][1], matrix[1][3], matrix[3][2]) = (1000, 1000, 1000);
     let busiest = 1200.0;

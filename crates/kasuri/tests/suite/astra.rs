@@ -139,7 +139,7 @@ fn a_gzipped_trace_is_read() {
 
 /// Wrong files: the message names the file, and the line, the node or the NPU.
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
         fs::write(folder.path().join(name), bytes).unwrap();

@@ -48,7 +48,7 @@ fn a_nearly_empty_network_has_the_latency_of_the_formula() {
 /// A flattened butterfly of one dimension, its eight routers in one row and in two: BookSim 2 (28f43299) gives 15.867 and 1.877 hops over
 /// 32 seeds, one of them off by 0.04, and 14.16 in two rows, where wires are shorter.
 #[test]
-fn one_dimension_of_a_flattened_butterfly_takes_what_it_takes_in_booksim() {
+fn one_dimension_of_a_flattened_butterfly_has_the_latency_of_booksim() {
     let common = ["topology=flatfly", "k=8", "n=1", "c=4", "xr=2", "yr=2", "routing_function=ran_min", "num_vcs=4", "injection_rate=0.1"];
     for (columns, latency) in [("8", 15.867), ("4", 14.16)] {
         let [x, y] = ["x", "y"].map(|option| format!("{option}={columns}"));
@@ -302,7 +302,7 @@ fn the_translation_gives_the_same_row() {
 }
 
 #[test]
-fn the_translation_of_what_booksim_ships_gives_the_same_row() {
+fn translated_example_files_of_booksim_give_the_same_row() {
     // Short, since the largest has a thousand terminals; the measured values do not matter here.
     let short = ["sample_period=100", "warmup_periods=1", "max_samples=1"];
     round_trip("shipped", SHIPPED.iter().map(|settings| owned(&[&["num_vcs=16"], *settings, &short].concat())));

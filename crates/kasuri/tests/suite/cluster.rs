@@ -116,7 +116,7 @@ fn a_direct_all_to_all_is_bounded_by_the_links_of_an_npu() {
 
 /// An NPU that represents all finishes when all of them do.
 #[test]
-fn one_npu_stands_for_all_that_are_alike() {
+fn one_npu_represents_all_equivalent_ones() {
     let implementations = [Implementation::Ring, Implementation::Direct { window: None }, Implementation::HalvingDoubling];
     let mut folded = 0;
     let (ring, full, switch) = (Topology::Ring, Topology::FullyConnected, Topology::Switch);
@@ -219,7 +219,7 @@ fn layers_that_wait_for_each_other_take_the_sum_of_their_parts() {
 }
 
 #[test]
-fn what_never_ends_is_refused_with_its_npu() {
+fn endless_traces_are_refused_with_their_npu() {
     let ring = |traces| job(vec![dimension(Topology::Ring, 3, 50.0, 500.0)], Implementation::Ring, 1, traces);
     let message = |bytes| Message { source: Some(0), destination: Some(1), bytes: Some(bytes), tag: Some(1) };
     let mut traces = vec![Trace::default(); 3];

@@ -33,7 +33,7 @@ fn every_member_of_a_family_is_listed() {
 
 /// The table of an engine has a word for every column of every feature.
 #[test]
-fn every_engine_is_listed_with_what_it_can_simulate() {
+fn every_engine_is_listed_with_its_features() {
     let listed = json(&["list", "engines", "--format", "json"]);
     let engines = listed["engines"].as_array().unwrap();
     let names: Vec<&str> = engines.iter().map(|engine| engine["name"].as_str().unwrap()).collect();

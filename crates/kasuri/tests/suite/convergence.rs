@@ -31,7 +31,7 @@ fn number(row: &RunRow, name: &str) -> f64 {
 /// The measured packets have equal numbers of requests and answers, and an answer counts its delay: the mean is that of a lone packet plus
 /// half of the delay, whether the delay is shorter than the measured time or longer than a run without answers would take.
 #[test]
-fn as_many_answers_are_measured_as_packets_that_ask_for_one() {
+fn requests_and_answers_are_measured_in_equal_numbers() {
     for engine in ["flit", "flow"] {
         for delay in [0u32, 400, 4_000, 60_000] {
             let traffic = format!("load = 0.1\nreply = {{ packet_flits = 5, delay = {delay} }}");
@@ -129,7 +129,7 @@ fn an_overloaded_hot_spot_never_converges() {
 
 /// A search has its answer whatever became of the trial that shows it.
 #[test]
-fn a_search_whose_trials_are_cut_short_succeeds() {
+fn a_search_with_trials_cut_short_succeeds() {
     let text = format!("{MESH}\n[sweep]\n\"measure.search\" = [\"saturation\"]\n\"measure.max_cycles\" = [3000]");
     let document = Document::parse("test.toml", &text).unwrap();
     let summary = plan::run(&document, &NoFiles, &RunOptions::default()).unwrap();

@@ -104,7 +104,7 @@ fn a_deadlock_ends_the_run_whatever_the_rules_of_measurement() {
 /// Channels lose flits, and no source resends: the standstill is then not a cycle of packets. The answer, in any form, names the component
 /// that refused a packet and the programs that wait for it.
 #[test]
-fn a_standstill_without_a_cycle_says_who_waits_for_what() {
+fn a_standstill_without_a_cycle_names_the_blocked_programs() {
     let text = "[network]\ntopology = \"cenju4\"\nterminals = 8\ncycle_ns = 12.5\n[routing]\nalgorithm = \"destination-tag\"\n\
         [router]\narchitecture = \"crosspoint\"\nbuffer_flits = 216\n[endpoint]\nmodel = \"cenju4\"\nflit_loss_rate = 1e-3\n\
         [workload]\ncollective = \"allgather\"\nschedule = \"shift\"\nmessage_bytes = 1000\n";

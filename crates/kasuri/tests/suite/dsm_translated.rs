@@ -47,7 +47,7 @@ fn each_look_up_takes_its_time() {
 
 /// Logical node 3 is unmapped: accesses to it are faults reported to the requester, all others complete.
 #[test]
-fn nothing_is_sent_to_what_the_table_does_not_name() {
+fn nothing_is_sent_to_unmapped_nodes() {
     let user = "[[user]]\nname = \"a\"\nnodes = 16\ntable = [4, 5, 6, [], 7, 8]\n[user.workload]\nprogram = \"random-access\"\n\
         accesses = 200\nwrite_fraction = 0.5\n";
     for engine in ENGINES {

@@ -167,7 +167,7 @@ fn packets_through_others_routers_are_counted_in_every_engine() {
 
 /// A read of another user's memory cannot be expressed: a program names only the nodes of its own user.
 #[test]
-fn what_users_cannot_share_is_refused() {
+fn unshareable_features_are_refused() {
     let program = "[user.workload]\nprogram = \"stencil\"";
     let open = "[user.traffic]\npattern = \"uniform\"\nload = 0.1";
     let two = |first: &str, second: &str| format!("{MACHINE}[router]\nvirtual_channels = 4\nbuffer_flits = 4\n{first}{second}");

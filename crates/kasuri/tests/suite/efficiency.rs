@@ -110,7 +110,7 @@ fn hints_keep_their_promise() {
 
 /// Short messages, for which a barrier between phases costs more than it gains, and slow links: a run confirms each hint.
 #[test]
-fn hints_say_what_the_same_run_comes_to() {
+fn hints_have_the_result_of_the_suggested_run() {
     let networks = [
         ("topology = \"torus\"\ndimensions = [4, 4]\nchannel_latency = 20", "algorithm = \"dimension-order\""),
         ("topology = \"torus\"\ndimensions = [4, 4]\nchannel_period = 4", "algorithm = \"dimension-order\"\ntie = \"positive\""),
@@ -130,7 +130,7 @@ fn hints_say_what_the_same_run_comes_to() {
 }
 
 #[test]
-fn what_is_near_its_bound_gets_no_hint() {
+fn collectives_near_their_bound_get_no_hint() {
     let row = run(
         "topology = \"fat-tree\"\nup = 4\ndown = 4\nlevels = 2",
         "algorithm = \"nca\"\nup_port = \"d-mod-k\"",

@@ -117,7 +117,7 @@ fn queues_for_each_class_take_turns_by_flits() {
 /// Two ways to one answer: a workload with open traffic in the background, and two users with these on the same terminals, with free
 /// translation.
 #[test]
-fn a_background_is_what_another_user_on_the_same_terminals_would_be() {
+fn a_background_equals_another_user_on_the_same_terminals() {
     let nodes: Vec<u32> = (0..16).collect();
     let users = format!(
         "{TORUS}[router]\n{PLAIN}\n\

@@ -177,7 +177,7 @@ fn everything_arrives_in_the_end() {
 /// Open traffic loses the packets of the failure, and continues on the remaining network at the same rate; nothing is sent to the dead
 /// spine once the failure is known. Adaptive heads take another port at once.
 #[test]
-fn open_traffic_goes_on_by_what_is_left() {
+fn open_traffic_continues_on_the_remaining_network() {
     let lost = |routing: &str, resend: &str| {
         let text = format!(
             "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\n[routing]\n{routing}\n\
@@ -222,7 +222,7 @@ fn tiles_change_nothing() {
 
 /// Batches with answered packets, with windows and without: every packet and every answer arrives once.
 #[test]
-fn answers_and_windows_come_to_their_end() {
+fn answers_and_windows_complete() {
     for window in ["", "outstanding_packets = 2\n", "outstanding_packets = 3\ncounts_answers = true\n"] {
         let text = format!(
             "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 3\ndown = 4\nchannel_latency = 5\n[routing]\nalgorithm = \"ecmp\"\n\

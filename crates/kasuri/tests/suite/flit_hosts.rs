@@ -54,7 +54,7 @@ fn collectives_take_the_time_of_flows_within_the_grain() {
 
 /// Meaningless combinations are refused with the reason.
 #[test]
-fn machines_and_queues_for_classes_are_refused_beside_shared_memories() {
+fn machines_and_queues_for_classes_are_refused_with_shared_memories() {
     let machine = "[endpoint]\nmodel = \"dsm\"\n[workload]\nprogram = \"random-access\"\naccesses = 3\nwrite_fraction = 0.5\n";
     let queues = "[router]\nclass_queues = true\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n[[traffic.class]]\npattern = \"uniform\"\nload = 0.1\n";
     for (rest, reason) in [(machine, "have memories of their own"), (queues, "before its host's memory is")] {

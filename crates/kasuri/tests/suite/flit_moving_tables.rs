@@ -198,7 +198,7 @@ fn users_that_share_terminals_move_apart() {
 
 /// A window on open traffic in the presence of a batch with a moving node: neither waits forever for returns at another place.
 #[test]
-fn a_batch_moves_beside_open_traffic() {
+fn a_batch_moves_in_open_traffic() {
     let text = format!(
         "{TORUS}[[user]]\nname = \"a\"\nnodes = [0, 1, 2, 3, 4, 5]\nspare_nodes = 1\nchange_every = 20\n[user.traffic]\npattern = \"uniform\"\n\
          process = \"batch\"\nbatch_packets = 50\noutstanding_packets = 1\n\

@@ -164,7 +164,7 @@ fn a_window_does_not_close_over_accesses_that_are_never_sent() {
 /// Two users, one with a workload and one with open traffic, on every router: the workload takes longer than alone, and no packet goes
 /// astray.
 #[test]
-fn a_workload_beside_open_traffic_on_every_router() {
+fn a_workload_with_open_traffic_on_every_router() {
     for router in ROUTERS {
         let text = |alone: &str| {
             format!(

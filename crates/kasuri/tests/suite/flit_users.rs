@@ -137,7 +137,7 @@ fn a_second_interface_doubles_the_throughput_of_a_hot_node() {
 
 /// A lone access of a batch waits for the hit (1) or the walk too (1 + 10); the next of the same node finds its entry.
 #[test]
-fn a_translation_costs_what_the_table_of_costs_says() {
+fn a_translation_has_the_cost_in_the_table() {
     let latency = |batch: u32, translation: &str| {
         let text = format!(
             "{MACHINE}[router]\nvirtual_channels = 4\n{translation}[[user]]\nname = \"a\"\ntable = [0, 3]\n[user.traffic]\n\
@@ -163,7 +163,7 @@ fn all_to_all(of_machine: &str, of_second: &str) -> String {
 /// The run ends with the workload. The user's completed work and arrived packets are the same whether he is alone, with another workload or
 /// with open traffic, which slows him down; no packet goes astray.
 #[test]
-fn a_workload_ends_later_beside_others() {
+fn other_users_slow_a_workload() {
     let alone = run(&all_to_all("[users]\nalone = \"a\"", "[user.traffic]\npattern = \"uniform\"\nload = 0.5"), true, &mut ToTheEnd);
     let beside = run(&all_to_all("", "[user.traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4"), true, &mut ToTheEnd);
     let two = "[user.workload]\ncollective = \"allreduce\"\nmessage_flits = 400";

@@ -36,7 +36,7 @@ fn a_workload_takes_longer_on_a_busy_machine() {
 
 /// Two ways to one answer.
 #[test]
-fn a_background_is_what_another_user_on_the_same_terminals_would_be() {
+fn a_background_equals_another_user_on_the_same_terminals() {
     let nodes: Vec<u32> = (0..16).collect();
     let users = run(&format!(
         "{TORUS}[[user]]\nname = \"a\"\nnodes = {nodes:?}\n{}[[user]]\nname = \"b\"\nnodes = {nodes:?}\noverlap = [\"a\"]\n{}load = 0.2\n",
@@ -97,7 +97,7 @@ fn programs_of_a_machine_take_longer_on_a_busy_network() {
 
 /// Batches end before the machine does: each of their packets arrives, is answered, and leaves its place in the window to the next.
 #[test]
-fn windows_hold_beside_a_machine() {
+fn windows_hold_with_a_machine() {
     let answered = "virtual_channels = [0, 2]\nreply = { packet_flits = 6, virtual_channels = [2, 4] }";
     for (more, packets, flits) in [("", 4, 16), (answered, 8, 40), (&format!("{answered}\ncounts_answers = true"), 4, 20)] {
         let of_window = |window: u32| {
@@ -119,7 +119,7 @@ fn windows_hold_beside_a_machine() {
 
 /// On an otherwise idle network, a packet with a window of one takes its flits on each channel of its path.
 #[test]
-fn a_packet_beside_an_idle_machine_takes_its_flits_on_each_channel() {
+fn a_packet_with_an_idle_machine_takes_its_flits_on_each_channel() {
     let outcome =
         run("engine = \"flow\"\n[network]\ntopology = \"full-mesh\"\nrouters = 4\nconcentration = 1\n[routing]\nalgorithm = \"minimal\"\n\
          [router]\nvirtual_channels = 4\nbuffer_flits = 16\nswitching = \"virtual-cut-through\"\n[flow]\nlatency = false\n\

@@ -195,7 +195,7 @@ fn room_lets_producer_and_consumer_overlap() {
 }
 
 #[test]
-fn equal_runs_are_equal_and_seeds_matter_only_to_what_is_drawn() {
+fn equal_runs_are_equal_and_seeds_matter_only_to_random_draws() {
     let random = |seed: u32| run(&["workload.program=random-access", &format!("measure.seed={seed}")]);
     assert_eq!(random(1), random(1));
     assert_ne!(time(&random(1)), time(&random(2)));
@@ -203,7 +203,7 @@ fn equal_runs_are_equal_and_seeds_matter_only_to_what_is_drawn() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_at_its_key() {
+fn impossible_values_are_refused_at_their_key() {
     for (changes, expected) in [
         (vec!["endpoint.window=0"], "endpoint.window: is 0; it must be 1 to 65535"),
         (vec!["router.virtual_channels=5"], "router.virtual_channels: is 5; it must be even"),

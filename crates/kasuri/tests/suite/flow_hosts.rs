@@ -48,7 +48,7 @@ proptest! {
 }
 
 #[test]
-fn what_hosts_cannot_be_is_refused_with_its_key() {
+fn impossible_hosts_are_refused_with_their_key() {
     let exchange = messages("pattern = \"bit-complement\"");
     let without_units = MESH.replace("flit_bytes = 8\nchannel_gbit_per_second = 80\n", "");
     for (network, hosts, problem) in [

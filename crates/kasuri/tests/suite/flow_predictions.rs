@@ -78,7 +78,7 @@ impl kasuri_model::engine::Controller for Cycles {
 
 /// A batch with a window of one between neighbours on a torus, undisturbed: each packet takes the formula's round trip.
 #[test]
-fn a_window_turns_what_right_guesses_save_into_throughput() {
+fn a_window_turns_the_savings_of_right_guesses_into_throughput() {
     let torus = "network = { topology = \"torus\", dimensions = [6] }\nrouting = { algorithm = \"dimension-order\" }\n";
     let batch = "traffic = { pattern = \"neighbor\", process = \"batch\", batch_packets = 50, packet_flits = 3, outstanding_packets = 1 }";
     for router in ["", ", predictor = \"oracle\"", ", predictor = \"static-straight\""] {
@@ -93,7 +93,7 @@ fn a_window_turns_what_right_guesses_save_into_throughput() {
 /// A barrier sends one short message after the other: what right guesses save of it is the same as flit by flit. The messages of a broadcast follow
 /// each other, and flit by flit find some buffers not empty, in which nothing is guessed. Messages and paths are those without prediction.
 #[test]
-fn workloads_end_earlier_by_what_right_guesses_save() {
+fn workloads_end_earlier_by_the_savings_of_right_guesses() {
     for (workload, lost) in [("collective = \"barrier\"", 0.03), ("collective = \"broadcast\", message_flits = 4", 0.15)] {
         let times = |router: &str| {
             let barrier = scenario(MESH, router, &format!("workload = {{ {workload} }}"));
@@ -112,7 +112,7 @@ fn workloads_end_earlier_by_what_right_guesses_save() {
 
 /// The benefit of these guesses depends on earlier packets, on whole packets, or on a choice of the router: flows have none of these.
 #[test]
-fn what_no_flow_knows_is_refused() {
+fn features_unknown_to_flows_are_refused() {
     let open = "traffic = { pattern = \"uniform\", load = 0.1, packet_flits = 2 }";
     for (router, sends, reason) in [
         (", predictor = \"latest-port\"", open, "a predictor that learns"),

@@ -103,7 +103,7 @@ fn a_window_that_is_never_full_is_none_bit_for_bit() {
 /// The same messages in both engines. A window of one passes one message per round trip, which they share. The wider it is, the more
 /// messages of few flits meet: as flows they delay each other on all channels of their paths at once, which takes up to a fifth longer.
 #[test]
-fn flows_and_flits_agree_on_what_windows_let_through() {
+fn flows_and_flits_agree_on_the_throughput_of_windows() {
     for beside in BESIDE {
         for (window, longest) in [(1, 1.065), (2, 1.12), (4, 1.23)] {
             let batches = batches(beside, &format!("outstanding_packets = {window}, "));
@@ -159,7 +159,7 @@ fn beside_workload(window: &str, adapters: bool, users: bool) -> Scenario {
 
 /// Two ways to one answer, and one limit: who keeps the window is the machine's business, not the workload's.
 #[test]
-fn windows_hold_beside_workloads_and_host_adapters() {
+fn windows_hold_with_workloads_and_host_adapters() {
     for (adapters, sharing) in [(false, "equal-share"), (false, "max-min"), (true, "equal-share"), (true, "max-min")] {
         let of_window = |window: &str, users: bool| with_sharing(sharing, &beside_workload(window, adapters, users));
         let wide = of_window("outstanding_packets = 10", false);
@@ -175,7 +175,7 @@ fn windows_hold_beside_workloads_and_host_adapters() {
 /// The slowdown of a workload by batches with a window is the same in both engines within a tenth; through host adapters, which take most
 /// of the time, the whole time is.
 #[test]
-fn flows_and_flits_agree_on_workloads_beside_windows() {
+fn flows_and_flits_agree_on_workloads_with_windows() {
     for window in [1, 4] {
         for (adapters, sharing, tolerance) in [(false, "equal-share", 0.1), (false, "max-min", 0.1), (true, "max-min", 0.005)] {
             let with = beside_workload(&format!("outstanding_packets = {window}"), adapters, false);

@@ -168,7 +168,7 @@ fn the_experiments_without_features_are_right() {
 
 /// Pairs of settings; each is valid alone.
 #[test]
-fn what_does_not_go_together_is_refused_before_it_runs() {
+fn incompatible_settings_are_refused_before_the_run() {
     let base = |wanted: &str| BASES.iter().find(|(name, _)| *name == wanted).expect("a base of this name").1;
     for (name, features, expected) in [
         (

@@ -153,7 +153,7 @@ fn formulas_have_no_transient() {
 /// A quarter of the terminals of a 4 x 4 mesh lie on its diagonal and send to themselves under transpose. All rates of all engines count
 /// that, as BookSim does, and each reports its share: beyond saturation it is more than a quarter of the accepted flits.
 #[test]
-fn the_share_of_traffic_to_oneself_is_told_and_counted_alike_by_every_engine() {
+fn every_engine_counts_and_reports_self_traffic_alike() {
     for (load, least, most) in [("0.1", 0.23, 0.27), ("1.0", 0.3, 0.5)] {
         for engine in ["analysis", "flow", "flit"] {
             let traffic = TRAFFIC[1].replace("{load}", load).replace("{flits}", "5");

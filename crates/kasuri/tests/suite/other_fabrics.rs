@@ -145,7 +145,7 @@ fn links_between_meshes_need_their_chips() {
 
 /// Links have the nominal rate of their chips or the given one, and the written file can be read again.
 #[test]
-fn rates_are_nominal_or_told() {
+fn rates_are_nominal_or_given() {
     let fabric = mesh("t3k_mesh");
     let between = fabric.network.router_channels().next().unwrap();
     assert_eq!((fabric.rate(between), fabric.gbit_per_second(between)), ("100 Gbit/s", Some(100.0)));
@@ -161,7 +161,7 @@ fn rates_are_nominal_or_told() {
 }
 
 #[test]
-fn nothing_is_added_to_a_file_that_says_all() {
+fn nothing_is_added_to_a_complete_file() {
     let path = data("tenstorrent/mesh_graph_descriptors/t3k_mesh_graph_descriptor.textproto");
     let file = |name: &str| (name.to_owned(), fs::read(&path).unwrap());
     let error = |files: &[(String, Vec<u8>)]| import(files, Options::default()).unwrap_err().to_string();
@@ -335,7 +335,7 @@ fn switches_beyond_the_largest_router_are_named() {
 
 /// Every file that import writes is read again as the same fabric by every command, for every reader and for networks without rates.
 #[test]
-fn what_import_writes_is_read_by_all() {
+fn all_commands_read_the_output_of_import() {
     let list = "terminal h router b gbit=100\nrouter a router b gbit=333.3\nterminal g router a\n".to_owned();
     let periods: String = (1..=300).map(|period| format!("router a{period} router b period={period}\n")).collect();
     let mut texts = vec![

@@ -161,7 +161,7 @@ fn messages_of_a_terminal_take_turns() {
 
 /// Packets dropped by a full queue are resent until they have arrived: sent packets are the arrived and the dropped ones.
 #[test]
-fn what_is_dropped_is_sent_again_until_it_has_come() {
+fn dropped_packets_are_resent_until_they_arrive() {
     let flows: Vec<_> = (1..8).map(|source| (source, 0, 2000)).collect();
     let run = |queue_flits: u32| {
         let router = format!("latency = 5\nqueue = \"drop\"\nqueue_flits = {queue_flits}\nresend_after = 700");
@@ -248,7 +248,7 @@ fn a_switch_with_queues_at_its_outputs_waits_as_the_formula_says() {
 /// Where each channel has one source's packets and virtual channels are many, buffers never matter: the flit engine has every packet's latency.
 /// (Stored packets of several lengths would share a channel flit by flit there.)
 #[test]
-fn where_nobody_meets_packets_take_what_they_take_flit_by_flit() {
+fn undisturbed_packets_take_their_flit_level_time() {
     let mixed = "[{ flits = 2, weight = 0.5 }, { flits = 7, weight = 0.5 }]";
     for (switching, packet_flits) in [("virtual-cut-through", mixed), ("store-and-forward", "4")] {
         let text = |router: &str| {
@@ -311,7 +311,7 @@ fn run(text: &str, options: &RunOptions) -> Result<Summary, String> {
 }
 
 #[test]
-fn rows_tell_of_queues_and_do_not_depend_on_threads() {
+fn rows_report_queues_and_do_not_depend_on_threads() {
     let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 2\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
         [router]\narchitecture = \"output-queued\"\nqueue = \"drop\"\nqueue_flits = 12\nresend_after = 100\n\
         [workload]\ncollective = \"alltoall\"\nmessage_flits = 30\npacket_flits = 4\n[sweep]\n\"measure.seed\" = [1, 2, 3]\n";
@@ -328,7 +328,7 @@ fn rows_tell_of_queues_and_do_not_depend_on_threads() {
 
 /// Wrong keys are refused with what would be right.
 #[test]
-fn what_output_queued_routers_cannot_be_is_refused() {
+fn impossible_output_queued_routers_are_refused() {
     let base = |router: &str, more: &str| {
         star(4, BYTES, router)
             + &if more.is_empty() { "[traffic]\npattern = \"uniform\"\nload = 0.1\npacket_flits = 8\n".to_owned() } else { more.to_owned() }
@@ -369,7 +369,7 @@ fn what_output_queued_routers_cannot_be_is_refused() {
 /// Answered requests, batches with windows and open traffic in the background of a workload end as on other engines, and no packet is left
 /// inside.
 #[test]
-fn answers_windows_and_traffic_beside_a_workload_come_to_their_end() {
+fn answers_windows_and_background_traffic_complete() {
     for (more, packets) in [
         ("[traffic]\npattern = \"uniform\"\nprocess = \"batch\"\nbatch_packets = 20\noutstanding_packets = 2\npacket_flits = 3\n", 8 * 20),
         (
@@ -399,7 +399,7 @@ fn failing(faults: &str, router: &str) -> String {
 /// The link on a message's path dies while it crosses: packets on the link, and those sent until the leaf notices, are lost and resent
 /// after the time-out, by the other spine. Packet i begins to leave the leaf in cycle b = i F + F + L + D.
 #[test]
-fn a_message_whose_link_dies_takes_its_computed_time() {
+fn a_message_over_a_dying_link_takes_its_computed_time() {
     let (flits, latency, router, packets) = (20_u64, 6, 15, 30_u64);
     let flow = [(0, 1, (flits * packets) as u32)];
     let path = 4 * (flits + latency) + 3 * router;
@@ -446,7 +446,7 @@ fn a_message_whose_link_dies_takes_its_computed_time() {
 /// A link is down for a while: packets that begin to leave the leaf in between go by the other spine, all others by it, the one that was on it
 /// once more. Packet i begins in cycle b = i F + F + L + D.
 #[test]
-fn a_link_that_comes_up_again_is_used_again() {
+fn a_recovered_link_is_used_again() {
     let (flits, latency, router, packets) = (20_u64, 6, 15, 30_u64);
     let flow = [(0, 1, (flits * packets) as u32)];
     let mut hit = 0;
@@ -553,7 +553,7 @@ proptest! {
 
 /// A spine that is down at the beginning and comes up later loses nothing, and is used from then on.
 #[test]
-fn what_is_down_at_first_is_used_once_it_is_up() {
+fn components_failed_at_first_are_used_after_recovery() {
     let text = |faults: &str| {
         format!(
             "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 2\ndown = 4\n{BYTES}\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
@@ -583,7 +583,7 @@ fn what_is_down_at_first_is_used_once_it_is_up() {
 
 /// Open traffic loses the packets of the failure, and continues on the remaining network at the same rate.
 #[test]
-fn open_traffic_goes_on_by_what_is_left() {
+fn open_traffic_continues_on_the_remaining_network() {
     let text = "[network]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\ndown = 4\n[routing]\nalgorithm = \"ecmp\"\npolicy = \"random\"\n\
         [router]\narchitecture = \"output-queued\"\n[faults]\nrouters = [7]\nat = 3000\ndetect_after = 200\n\
         [traffic]\npattern = \"uniform\"\nload = 0.5\npacket_flits = 4\n[measure]\nwarmup = 4000\ncycles = 10000\n";
@@ -632,7 +632,7 @@ fn failures_that_cannot_be_are_refused() {
 /// A full mesh of four with two failed links is a ring, with paths of two hops that can deadlock where queues pause their channels. In a
 /// sweep each remaining network is checked, not only the first.
 #[test]
-fn what_is_left_after_a_failure_must_not_deadlock() {
+fn the_network_after_a_failure_must_not_deadlock() {
     let text = "[network]\ntopology = \"full-mesh\"\nrouters = 4\n[routing]\nalgorithm = \"minimal\"\n\
         [router]\narchitecture = \"output-queued\"\nswitching = \"virtual-cut-through\"\nqueue = \"pause\"\nqueue_flits = 8\n\
         [traffic]\npattern = \"uniform\"\nload = 0.1\npacket_flits = 4\n[measure]\ncycles = 500\n\

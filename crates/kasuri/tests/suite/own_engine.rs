@@ -134,7 +134,7 @@ fn an_experiment_runs_on_it() {
 
 /// Its refusals are in one list, each with its place in the file, together with the errors of the file.
 #[test]
-fn what_it_refuses_is_listed_with_its_places() {
+fn its_refusals_are_listed_with_their_places() {
     with_own(|known| {
         let text = FILE.replace("[routing]", "[router]\npredictor = \"oracle\"\n[measure]\nuntil = \"first-terminal\"\n[routing]");
         let document = Document::parse_for(known, "own.toml", &text.replace("router_cycles", "router_cycle")).unwrap();

@@ -130,7 +130,7 @@ fn a_send_of_a_trace_keeps_its_place_until_it_has_arrived() {
 
 /// Unmodelled settings of a table of layers and its system are reported with the run.
 #[test]
-fn what_a_trace_says_in_vain_is_told() {
+fn unmodelled_settings_of_a_trace_are_reported() {
     let table = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp_comm 4096\n1\na -1 100 ALLREDUCE 640 1 NONE 0 1 NONE 0 1\n";
     let system = SYSTEM.replacen('{', "{ \"colour\": 1,", 1);
     let files = Texts([("t", table), ("system.json", &system)].map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).into());

@@ -340,7 +340,7 @@ fn the_timeline_shows_a_message_stage_by_stage() {
 }
 
 #[test]
-fn what_is_impossible_is_refused_with_what_would_be_right() {
+fn impossible_values_are_refused_with_a_remedy() {
     let machine = format!("{MACHINE}collective = \"alltoall\"\nmessage_bytes = 64\n[endpoint]\nmodel = \"rdma\"\n");
     let range = "it must be 0 to 10^9 ns";
     for (change, expected) in [

@@ -180,7 +180,7 @@ fn line(wrong: &[(u32, u32, u32)], extra: &[(&str, &str)]) -> Fabric {
 /// Packets to the last host that two switches send to each other loop. That is not a credit loop: those that arrive do not wait in a cycle.
 /// Of six routes the two to that host are lost, and one in the requested pairs.
 #[test]
-fn a_packet_that_goes_round_is_not_a_credit_loop() {
+fn a_looping_packet_is_not_a_credit_loop() {
     let fabric = line(&[(1, 3, 2)], &[]);
     let found = audit(&fabric, 0).tables.unwrap();
     assert_eq!((found.routes, found.unreachable, found.going_round, found.credit_loops), (6, 2, 2, false));

@@ -49,7 +49,7 @@ fn a_low_load_converges_to_the_zero_load_latency() {
 
 /// The purpose of a confidence interval: the means of other seeds differ from each other by no more than it says.
 #[test]
-fn confidence_intervals_tell_how_far_seeds_differ() {
+fn confidence_intervals_bound_the_difference_between_seeds() {
     let summary = run(&format!("{MESH}\n[sweep]\n\"traffic.load\" = [0.3]\n\"measure.seed\" = [1, 2, 3, 4, 5, 6]"), 2);
     let means: Vec<f64> = summary.rows.iter().map(|row| number(row, "packet_latency_mean")).collect();
     let width = summary.rows.iter().map(|row| number(row, "packet_latency_ci95")).fold(0.0, f64::max);
@@ -177,7 +177,7 @@ fn a_run_until_the_first_terminal_gives_the_rates_of_its_first_interval() {
 
 /// At offered load 1 are the terminals that send; the others offer nothing, as in every other rate.
 #[test]
-fn terminals_with_nothing_to_send_are_no_part_of_the_throughput_rate() {
+fn silent_terminals_do_not_count_in_the_throughput_rate() {
     let text = r#"
         [network]
         topology = "mesh"

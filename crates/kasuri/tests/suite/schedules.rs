@@ -238,7 +238,7 @@ fn programs_in_goal_run() {
 }
 
 #[test]
-fn what_cannot_be_arranged_is_refused() {
+fn impossible_arrangements_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mesh.toml");
     fs::write(&path, MESH).unwrap();

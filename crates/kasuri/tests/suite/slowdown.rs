@@ -39,7 +39,7 @@ fn two_jobs_on_one_channel_take_twice_as_long() {
 /// Open traffic of another user takes its offered load from the shared channel: with f flits of the job and a quarter of the channel's
 /// cycles, the job ends after f / (1 - 1/4).
 #[test]
-fn a_job_beside_open_traffic_is_slower() {
+fn open_traffic_slows_a_job() {
     let open = "[user.traffic]\npattern = \"bit-complement\"\nload = 0.25\npacket_flits = 5";
     let rows = rows("[0, 2]", "[1, 3]", 20_000, open);
     let found = LoneRuns::of(&rows).slowdown(&rows[0], "a").unwrap();

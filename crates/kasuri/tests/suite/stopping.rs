@@ -57,17 +57,17 @@ const ALL_TO_ALL: &str = r#"
 "#;
 
 #[test]
-fn the_flit_engine_hears_who_stops_it_within_an_interval() {
+fn the_flit_engine_stops_within_an_interval() {
     hears(&FlitEngine, &ALL_TO_ALL.replace("250000", "5000"));
 }
 
 #[test]
-fn the_flow_engine_hears_who_stops_it_within_an_interval() {
+fn the_flow_engine_stops_within_an_interval() {
     hears(&FlowEngine, ALL_TO_ALL);
 }
 
 #[test]
-fn formulas_for_a_closed_workload_hear_who_stops_them() {
+fn formulas_for_a_closed_workload_can_be_stopped() {
     only_hears(&AnalysisEngine, ALL_TO_ALL);
 }
 
@@ -88,13 +88,13 @@ const SHARED_MEMORY: &str = r#"
 "#;
 
 #[test]
-fn a_distributed_shared_memory_hears_who_stops_it() {
+fn a_distributed_shared_memory_can_be_stopped() {
     hears(&FlitEngine, SHARED_MEMORY);
     only_hears(&FlowEngine, SHARED_MEMORY);
 }
 
 #[test]
-fn a_machine_of_user_level_interfaces_hears_who_stops_it() {
+fn a_machine_of_user_level_interfaces_can_be_stopped() {
     let barrier = r#"
         network = { topology = "cenju4", terminals = 32, cycle_ns = 12.5 }
         routing = { algorithm = "destination-tag" }

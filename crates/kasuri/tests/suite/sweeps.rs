@@ -141,7 +141,7 @@ proptest! {
     /// Whatever is swept in whatever form: a run has the values of its choices over the file's, its row shows these and nothing where
     /// a run has none, and rows that show the same are the same run.
     #[test]
-    fn rows_show_what_runs_were_given_and_tell_them_apart(axes in axes(), nested: bool) {
+    fn rows_show_the_input_of_runs_and_distinguish_them(axes in axes(), nested: bool) {
         let text = axes.text(nested);
         prop_assume!(!axes.0.is_empty());
         let Some(runs) = axes.runs() else {
@@ -180,7 +180,7 @@ proptest! {
 
 /// A mesh and a torus, each with its routing: a setting of one of the cases is a column of all rows.
 #[test]
-fn networks_with_their_routings_are_told_apart_by_every_column() {
+fn networks_with_their_routings_differ_in_every_column() {
     let text = r#"
 "router.buffer_flits" = [8, 16]
 [[sweep.case]]

@@ -181,7 +181,7 @@ fn by_destination_a_permutation_takes_one_port_of_each_terminal() {
 }
 
 #[test]
-fn what_knows_one_port_only_is_refused() {
+fn features_of_one_port_are_refused() {
     let exchange = shifts(4);
     let with = |more: &str| leaf_spine(2, more);
     let user = "[[user]]\nname = \"a\"\nnodes = 2\ntraffic = { pattern = \"uniform\", load = 0.1 }\n";

@@ -123,7 +123,7 @@ fn a_table_says_when_all_is_done() {
 }
 
 #[test]
-fn wrong_input_ends_with_status_2_and_says_what_is_right() {
+fn wrong_input_ends_with_status_2_and_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let [topology, matrix] = [data("topologies/own/ls16.topo"), data("matrices/own/one_16_far_1000000.cm")];
     let wrong = |topology: &Path, matrix: &Path, more: &[&str], expected: &str| {

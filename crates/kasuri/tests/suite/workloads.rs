@@ -59,7 +59,7 @@ fn a_collective_and_its_program_take_the_same_time() {
 
 /// An all-to-all brings N - 1 messages to each terminal, at most a flit in a cycle.
 #[test]
-fn every_terminal_receives_what_the_collective_has_for_it() {
+fn every_terminal_receives_its_part_of_the_collective() {
     for synchronisation in ["none", "receive", "barrier"] {
         let keys = format!("collective = \"alltoall\"\nmessage_flits = {FLITS}\nsynchronisation = \"{synchronisation}\"");
         let study = study(&keys, &One(String::new()));
