@@ -275,9 +275,9 @@ pub struct CrosspointParameters {
     pub latency: u32,
     /// Packets to several, which are written into several queues at once.
     pub multicast_latency: u32,
-    /// Synchronisation packets: from the arrival of the last one that is waited for.
+    /// Synchronisation packets: from the arrival of the last awaited one.
     pub synchronisation_latency: u32,
-    /// An access to the table of synchronisations, which packets that come at the same time have one after the other.
+    /// An access to the table of synchronisations; simultaneous packets take turns.
     pub table_access: u32,
     /// Which queue an output takes among those with a packet that can be sent: `round-robin`: the one that it served last comes last;
     /// `rotating`: the one that comes first moves on by one every cycle, whichever is served; `first-come`: the packet that was first at the
@@ -297,18 +297,18 @@ fn from_table<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -
     toml::Table::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
 }
 
-/// Which of its queues an output of a crosspoint router takes.
+/// The choice of an output of a crosspoint router among its queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrosspointArbiter {
-    /// The one that it served last comes last.
+    /// The one served last comes last.
     #[default]
     RoundRobin,
-    /// The one that comes first moves on by one every cycle, whichever is served.
+    /// The first one moves on by one every cycle, whichever is served.
     Rotating,
-    /// The packet that could leave first, as far as its own router is concerned.
+    /// The packet that could leave first by the rules of its own router.
     FirstCome,
-    /// The one of the least input.
+    /// The one of the lowest input.
     Fixed,
 }
 
@@ -319,7 +319,7 @@ pub enum PredictorMatch {
     /// Any of the ports among which the routing chooses by chance or congestion; elsewhere the one that it chooses.
     #[default]
     AnyUp,
-    /// The one that the routing chooses.
+    /// Only the port that the routing chooses.
     Exact,
 }
 
@@ -388,10 +388,10 @@ pub enum VcRelease {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferPolicy {
-    /// Each has its own.
+    /// Each has a separate part.
     #[default]
     Private,
-    /// A place that no virtual channel has for itself goes to the first that asks.
+    /// A place that is not private to a virtual channel goes to the first request.
     Shared,
     /// The same up to a fixed limit.
     Limited,
@@ -461,10 +461,10 @@ pub enum LookaheadDecides {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LongStages {
-    /// It takes new ones in every cycle.
+    /// It takes new flits in every cycle.
     #[default]
     Pipelined,
-    /// All that wait are taken together once those before have left the stage.
+    /// All waiting flits are taken together once those before have left the stage.
     Batched,
 }
 
@@ -490,9 +490,8 @@ pub enum PipelineEntry {
     },
 }
 
-/// The pipeline as an engine needs it. A head that arrives at the front of its buffer in cycle `T` bids for a virtual channel
-/// first in `T + route_cycles`, for the switch as `bidding` says, and its grant in cycle `S` puts it on the channel in
-/// `S + traversal_cycles`.
+/// The pipeline in the form for engines. A head that arrives at the front of its buffer in cycle `T` bids for a virtual channel first in `T
+/// + route_cycles`, for the switch as `bidding` says, and its grant in cycle `S` puts it on the channel in `S + traversal_cycles`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     /// Cycles from arrival to the deciding cycle of virtual-channel allocation.
@@ -554,7 +553,7 @@ impl Pipeline {
         }
     }
 
-    /// Cycles of the stages other than ST, which a right prediction lets a head pass by.
+    /// Cycles of the stages other than ST, which a rightly predicted head skips.
     pub fn skipped_cycles(&self) -> u32 {
         self.head_cycles() - (self.traversal_cycles - self.serialisation_cycles)
     }
@@ -589,7 +588,7 @@ impl RouterParameters {
         Rules { escape_path: self.escape_path(), bubbles: self.bubble, never_blocks }
     }
 
-    /// Cycles that the hint bits of each packet take on each channel.
+    /// Cycles of the hint bits of each packet on each channel.
     pub fn cycles_of_hint(&self) -> u32 {
         if self.predicts() && self.on_miss == OnMiss::Hint { self.hint_cycles } else { 0 }
     }
@@ -597,7 +596,7 @@ impl RouterParameters {
     /// The predictor for a network.
     ///
     /// # Errors
-    /// A sentence that says which networks it knows.
+    /// A sentence on the networks that it supports.
     pub fn build_predictor(&self, network: &Network) -> Built {
         predictor::build(&self.predictor, network, &self.predictor_options())
     }
@@ -661,10 +660,10 @@ impl RouterParameters {
         if self.vc_per_destination { VirtualChannels::only(destination) } else { class }
     }
 
-    /// Checks what no router can be, whatever simulates it, and works out the pipeline.
+    /// Checks the conditions of all routers, on any engine, and derives the pipeline.
     ///
     /// # Errors
-    /// The key and a sentence of each thing that is wrong.
+    /// The key and a sentence for each error.
     pub fn check(&self) -> Result<Pipeline, Vec<(String, String)>> {
         let of_allocator = |key: &str, allocator: &AllocatorParameters| allocator.check().map_err(|problem| (key.to_owned(), problem));
         let checks = [
@@ -725,7 +724,7 @@ impl RouterParameters {
         Ok(())
     }
 
-    /// The most flits that the buffer of a virtual channel can be made to hold, as its sender counts: all of a shared one.
+    /// The largest buffer that a virtual channel can have, as its sender counts: all of a shared one.
     pub fn channel_depth(&self) -> u32 {
         if self.architecture == Architecture::OutputQueued {
             return u32::MAX;
@@ -736,7 +735,7 @@ impl RouterParameters {
         }
     }
 
-    /// The key that says how long a packet a virtual channel (a queue) can hold as a whole at least, whatever the others hold, and its value.
+    /// The key that bounds the longest packet that a virtual channel (a queue) can always hold as a whole, and its value.
     pub fn whole_packet_flits(&self) -> (&'static str, u32) {
         if self.architecture == Architecture::OutputQueued {
             return ("queue_flits", self.queue_flits.unwrap_or(u32::MAX));
@@ -772,7 +771,7 @@ impl RouterParameters {
     fn check_sharing(&self) -> Result<(), (String, String)> {
         let wrong = |key: &str, problem: String| Err((key.to_owned(), problem));
         if self.architecture == Architecture::OutputQueued {
-            // There is nothing to share: the keys as such are refused.
+            // There is nothing to share: the keys are refused as such.
             return Ok(());
         }
         if self.buffer_policy == BufferPolicy::Private {
@@ -914,7 +913,7 @@ impl RouterParameters {
         Ok(())
     }
 
-    /// The keys that mean something to output-queued routers.
+    /// The keys that output-queued routers use.
     pub const OUTPUT_QUEUE_KEYS: [&'static str; 9] =
         ["architecture", "switching", "pipeline", "lookahead", "latency", "queue", "queue_flits", "resend_after", "source_turns"];
 
@@ -1008,7 +1007,7 @@ impl RouterParameters {
         })
     }
 
-    /// Takes the stages of a serial router off both ends of the list: `Des` before all others, `Ser` and `LT` after them.
+    /// Removes the stages of a serial router from both ends of the list: `Des` before all others, `Ser` and `LT` after them.
     fn serial_ends(&self, groups: &mut Vec<(Vec<usize>, u32)>) -> Result<SerialEnds, String> {
         let mut ends = SerialEnds::default();
         if let Some((_, cycles)) = groups.first().filter(|(stages, _)| stages == &[DES]) {
@@ -1122,7 +1121,7 @@ mod tests {
         assert_eq!((plain.serialisation_cycles, plain.link_cycles), (0, 0));
     }
 
-    /// The key that is complained of, and the complaint.
+    /// The refused key, and the message.
     fn complaint(text: &str) -> (String, String) {
         toml::from_str::<RouterParameters>(text).unwrap().check().unwrap_err().remove(0)
     }

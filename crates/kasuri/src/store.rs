@@ -81,9 +81,9 @@ pub struct Store {
     folder: PathBuf,
     /// Keep the locks while the store is open.
     _locks: Vec<File>,
-    /// Where other processes may write.
+    /// The claims, if other processes may write.
     claims: Option<Claims>,
-    /// The table that was there when the store was opened.
+    /// The table at the opening of the store.
     table: Option<TableMark>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct ClaimedElsewhere;
 /// The use of a store by a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads results; no other process may write.
+    /// Exclusive access: it reads results, and no other process may write.
     Alone,
     /// It computes an experiment. Other processes may write, too: each run is claimed by the process that computes it.
     Whole,
@@ -114,7 +114,7 @@ pub enum StoreError {
         /// The folder.
         folder: PathBuf,
     },
-    /// The folder holds files that a store would overwrite, but is none. Choose another folder, or move the file.
+    /// The folder has files that a store would overwrite, but is not a store. Choose another folder, or move the file.
     #[error(
         "{}: the folder holds `{name}`, but it was not made by kasuri (it has no file `.kasuri`); \
          choose another folder with --out, or move `{name}` away", folder.display()
@@ -185,9 +185,9 @@ pub struct Failure {
 pub enum StoredRun {
     /// It is finished.
     Run(RunRow),
-    /// It is not there.
+    /// The run has no file.
     Nothing,
-    /// There was a file, but it is damaged or not ours; it was set aside under another name, and this says so.
+    /// The file was damaged or foreign; it was set aside under another name, as the message says.
     SetAside(String),
 }
 
@@ -200,7 +200,7 @@ impl Store {
         Self::open_within(Duration::ZERO, folder, access)
     }
 
-    /// [`Store::open`], but waits for so long until other processes have ended.
+    /// [`Store::open`], but waits at most `patience` for the end of other processes.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -232,7 +232,7 @@ impl Store {
         Ok(Self { folder: folder.to_owned(), _locks: locks, claims, table })
     }
 
-    /// Locks the marker of a store. With the folder to itself, the process first removes what killed ones have left there.
+    /// Locks the marker of a store. With exclusive access, the process first removes the files left by killed ones.
     fn lock_store(folder: &Path, marker: &Path, patience: Duration, access: Access, was_ours: bool) -> Result<File, StoreError> {
         // The marker comes first: a folder without one is new.
         if access == Access::Point || !was_ours {
@@ -257,7 +257,7 @@ impl Store {
         &self.folder
     }
 
-    /// Claims a run, so that no other process computes it before the claim is dropped; nothing where no other process may write.
+    /// Claims a run, so that no other process computes it before the claim is dropped; `None` where no other process may write.
     ///
     /// # Errors
     /// Another process has it.
@@ -284,7 +284,7 @@ impl Store {
         folder.join(NETWORKS).join(format!("{id}.json"))
     }
 
-    /// Looks for a finished run. A file that is truncated, of another layout, or another run's is renamed to `….damaged`.
+    /// Finds a finished run. A file that is truncated, of another layout, or another run's is renamed to `….damaged`.
     ///
     /// # Errors
     /// The operating system refuses to read or to rename.
@@ -345,7 +345,7 @@ impl Store {
         self.folder.join("failed").join(format!("{key}.json"))
     }
 
-    /// Notes why a run came to no result.
+    /// Notes the failure of a run.
     ///
     /// # Errors
     /// As [`Store::keep`].
@@ -369,7 +369,7 @@ impl Store {
     pub(crate) fn keep_network(&self, id: &str, text: &str) -> Result<(), StoreError> {
         let folder = self.folder.join(NETWORKS);
         fs::create_dir_all(&folder).map_err(|error| StoreError::at(&folder, error))?;
-        // Where it is missing, the next `kasuri run` writes it again, also for runs that are there.
+        // If it is missing, the next `kasuri run` writes it again, also for existing runs.
         keep_text(Self::network_file(&self.folder, id), text)
     }
 
@@ -392,13 +392,13 @@ impl Store {
         self.folder.join(PLAN)
     }
 
-    /// Keeps the list of all runs, which need not lie in memory.
+    /// Keeps the list of all runs, written line by line.
     ///
     /// # Errors
     /// As [`Store::keep`], and those of the lines.
     pub(crate) fn keep_plan<E: From<StoreError>>(&self, mut lines: impl Iterator<Item = Result<String, E>>) -> Result<(), E> {
         let mut failed = None;
-        // Processes on other machines go by it.
+        // Processes on other machines rely on it.
         let written = write_with(&[(self.plan_path(), ())], Flush::Now, |file, ()| {
             let mut file = BufWriter::new(file);
             for line in lines.by_ref() {
@@ -447,8 +447,8 @@ impl Store {
         keep_text(self.folder.join(EFFECTIVE), text)
     }
 
-    /// Keeps a copy of a file that an experiment names; the name of the copy begins with the hash of its content, which `write` writes.
-    /// A damaged copy is replaced.
+    /// Keeps a copy of a file that an experiment names; the name of the copy begins with the hash of its content, which `write` writes. A
+    /// damaged copy is replaced.
     ///
     /// # Errors
     /// As [`Store::keep`], an error of `write`, or content with another hash ([`io::ErrorKind::InvalidData`]).
@@ -490,7 +490,7 @@ impl Store {
     }
 }
 
-/// Writes a text where the file does not hold it yet.
+/// Writes a text unless the file has it already.
 fn keep_text(path: PathBuf, text: &str) -> Result<(), StoreError> {
     if fs::read(&path).is_ok_and(|bytes| bytes == text.as_bytes()) {
         return Ok(());
@@ -498,7 +498,7 @@ fn keep_text(path: PathBuf, text: &str) -> Result<(), StoreError> {
     write_whole(&[(path, text.as_bytes().to_vec())], Flush::Later)
 }
 
-/// Writes the table in one of its forms.
+/// Writes the table in one of its formats.
 type WriteTable = fn(&Table, &mut BufWriter<&mut File>) -> io::Result<()>;
 
 /// The longest time to wait for shared access: an exclusive user only cleans up or writes a table.
@@ -532,10 +532,10 @@ fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
 /// The checksums of a row's vectors by name.
 const VECTOR_CHECKSUMS: &str = "vector_checksums";
 
-/// Between two tries to lock.
+/// The time between two attempts to lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Locks a file of a store; where other processes hold it, tries again for so long.
+/// Locks a file of a store; while other processes hold it, tries again for at most `patience`.
 fn lock_within(patience: Duration, path: &Path, access: Access) -> Result<File, StoreError> {
     refuse_link(path)?;
     let file = File::options().create(true).truncate(false).write(true).read(true).custom_flags(libc::O_NOFOLLOW).open(path);
@@ -561,8 +561,8 @@ pub(crate) fn is_store(folder: &Path) -> bool {
     folder.join(MARKER).is_file()
 }
 
-/// The experiment and the results of a store: the places of their files in its folder, its marker among them. Links, and files that are
-/// half written or damaged, are left out.
+/// The experiment and the results of a store: the paths of their files in its folder, with its marker, without links and half-written or
+/// damaged files.
 ///
 /// # Errors
 /// The operating system refuses.
@@ -578,7 +578,7 @@ pub(crate) fn kept_files(folder: &Path) -> Result<Vec<String>, StoreError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&within).map_err(|error| StoreError::at(&within, error))? {
             let entry = entry.map_err(|error| StoreError::at(&within, error))?;
-            // Kasuri gives only names that are text.
+            // All names given by Kasuri are text.
             let Ok(name) = entry.file_name().into_string() else { continue };
             if is_kept(&entry.path()) && !name.starts_with('.') && !name.ends_with(".damaged") {
                 names.push(format!("{part}/{name}"));
@@ -597,14 +597,14 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMPORARY) || name.starts_with(TOKEN)
 }
 
-/// A row as people read it.
+/// A row in readable form.
 fn pretty(row: &RunRow) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(row).expect("a row is JSON");
     text.push(b'\n');
     text
 }
 
-/// How long a run took.
+/// The time of a run.
 fn seconds(row: &RunRow) -> f64 {
     row.number("wall_seconds").unwrap_or_default()
 }
@@ -810,7 +810,7 @@ mod tests {
             });
             let untouched = if is_folder { fs::read_dir(&target).unwrap().count() == 0 } else { fs::read(&target).unwrap() == b"mine" };
             assert!(untouched, "{name}: {written:?}");
-            // A file is replaced by a new one; what cannot be is refused.
+            // A file is replaced by a new one; irreplaceable files are refused.
             let is_replaced = path.symlink_metadata().unwrap().is_file();
             assert!(is_replaced || matches!(written, Err(StoreError::Link { .. } | StoreError::Io { .. })), "{name}: {written:?}");
         }

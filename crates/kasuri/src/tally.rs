@@ -1,9 +1,9 @@
-//! How far a plan is, for displays outside of this crate.
+//! The progress of a plan, for displays outside of this crate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the runs of a plan while it is computed. Clones are the same count, so that another thread can look.
+/// Counts the runs of a plan while it is computed. Clones share the count, so that another thread can read it.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     planned: Arc<AtomicUsize>,
@@ -11,7 +11,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Runs that are finished, those taken from the store among them, and all runs; 0 of 0 until the plan is checked.
+    /// Finished runs, with reused ones, and all runs; 0 of 0 until the plan is checked.
     pub fn look(&self) -> (usize, usize) {
         (self.finished.load(Ordering::Relaxed), self.planned.load(Ordering::Relaxed))
     }

@@ -134,10 +134,10 @@ impl Default for ArbiterParameters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbiter {
-    /// The first one at or after the one that follows the last winner.
+    /// The first request at or after the input that follows the last winner.
     #[default]
     RoundRobin,
-    /// The one that has not won for longest.
+    /// The request that has not won for longest.
     Matrix,
     /// The one with the oldest packet.
     Age,
@@ -150,8 +150,8 @@ pub enum Draw {
     /// Each with the same probability.
     #[default]
     Uniform,
-    /// The first one at or after a place drawn uniformly among all inputs (or outputs), asking or not, cyclically: one behind a gap of g
-    /// that do not ask is g + 1 times as likely as one without. BookSim 2 does so.
+    /// The first request at or after a place drawn uniformly among all inputs (or outputs), requesting or not, cyclically: one behind a gap
+    /// of g without requests is g + 1 times as likely as one without a gap. BookSim 2 does so.
     RandomStart,
 }
 

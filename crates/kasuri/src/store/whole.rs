@@ -8,15 +8,15 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ends the names of files that are being written.
+/// The suffix of files under construction.
 pub(super) const TEMPORARY: &str = ".kasuri-tmp";
 
 /// Whether a file is flushed to the disk before it appears under its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// It stays also if the machine stops.
+    /// It survives a crash of the machine.
     Now,
-    /// The system writes it when it likes, which is within about half a minute.
+    /// The system writes it later, within about half a minute.
     Later,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn write_whole(files: &[(PathBuf, Vec<u8>)], flush: Flush) -> Result<
 /// Writes the content of a file.
 type WriteContent<'a, C> = &'a mut dyn FnMut(&mut File, &C) -> io::Result<()>;
 
-/// As [`write_whole`], of contents that know how they are written.
+/// As [`write_whole`], for contents with their own writer.
 pub(crate) fn write_with<C>(
     files: &[(PathBuf, C)],
     flush: Flush,
@@ -67,7 +67,7 @@ pub(crate) fn write_with<C>(
         Ok(())
     });
     if result.is_err() {
-        // The error that is reported is the first one; a temporary file that cannot be removed is removed at the next start.
+        // The first error is reported; a temporary file that cannot be removed is removed at the next start.
         for temporary in &temporaries {
             let _ = fs::remove_file(temporary);
         }
@@ -90,12 +90,11 @@ fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush
         written.push((path, file));
     }
     if flush == Flush::Now {
-        // A flush waits some milliseconds for the disk. So all are begun before the first is waited for, and the others then find most of
-        // their work done.
+        // A flush waits some milliseconds for the disk. So all are begun before the first is awaited, and the others are then mostly done.
         written.iter().for_each(|(_, file)| begin_flush(file));
         written.iter().try_for_each(|(path, file)| file.sync_all().map_err(|error| StoreError::at(path, error)))?;
     }
-    // Without a flush a network file system says only now that the disk is full.
+    // Without a flush a network file system reports a full disk only now.
     written.into_iter().try_for_each(|(path, file)| nix::unistd::close(file).map_err(|error| StoreError::at(path, error.into())))
 }
 
@@ -118,7 +117,7 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()))
 }
 
-/// Makes the renaming itself last. Not every file system can; the file is whole in any case.
+/// Makes the renaming permanent. Not every file system can; the file is whole in any case.
 fn sync_folder(path: &Path) {
     if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
         let _ = folder.sync_all();
