@@ -38,7 +38,7 @@ COUNTS = (
 )
 LISTS = ("not_modelled", "deadlock")
 
-#: Keys of the experiment file that stand in no section and may be swept.
+#: Keys of the experiment file outside sections that may be swept.
 TOP_LEVEL_INPUTS = ("engine", "case")
 
 _RATE_UNIT = "flits/terminal/cycle"

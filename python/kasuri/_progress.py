@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from kasuri.errors import ConfigError
 
-#: What a user may ask for: True, False, a function of (finished, planned), or None: where somebody looks.
-Wish = bool | Callable[[int, int], object] | None
+#: A user's choice: True, False, a function of (finished, planned), or None for a display on terminals and in notebooks.
+ProgressOption = bool | Callable[[int, int], object] | None
 
-#: What is done sooner (seconds) needs no display.
+#: Shorter runs (seconds) need no display.
 MIN_SHOWN_SECONDS = 0.5
 
 
@@ -26,7 +26,7 @@ class Display(Protocol):
         """Show the number of finished runs; 0 of 0 while the experiment is being checked."""
 
 
-def display(wish: Wish) -> Display:
+def display(wish: ProgressOption) -> Display:
     """Choose the display for a wish.
 
     Raises

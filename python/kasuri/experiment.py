@@ -29,7 +29,7 @@ def run(
     out: str | Path | None = None,
     jobs: int | None = None,
     threads: int | None = None,
-    progress: _progress.Wish = None,
+    progress: _progress.ProgressOption = None,
     **overrides: Any,
 ) -> Results:
     """Run an experiment; finished runs are not computed again.
@@ -49,7 +49,7 @@ def run(
         fewer runs than processors are left, as many as they are worth. The results are the same, bit for bit.
     progress : bool or callable, optional
         Show how far the runs are: a bar in a terminal or in the cell of a notebook; a function is called with the numbers of
-        finished and of all runs, and what it raises stops them. Without it: where a terminal or a notebook is there to show it.
+        finished and of all runs, and an exception in it stops them. Without it, terminals and notebooks show a display.
     **overrides
         Keys that replace those of the experiment, with ``__`` for the dot: ``traffic__load=0.2``. A key that the experiment
         sweeps is taken out of the sweep. Each is a column of the results, and the folder's ``effective.toml`` has them all.
@@ -112,7 +112,7 @@ def sweep(
     out: str | Path | None = None,
     jobs: int | None = None,
     threads: int | None = None,
-    progress: _progress.Wish = None,
+    progress: _progress.ProgressOption = None,
     **overrides: Any,
 ) -> Results:
     """Run an experiment for every combination of values: the ``[sweep]`` of the experiment file.
@@ -123,7 +123,7 @@ def sweep(
         As :func:`run` takes it. A ``[sweep]`` of its own is replaced key by key.
     values : mapping of str to sequence
         Dotted keys and their values, for example ``{"traffic.load": [0.1, 0.2], "measure.seed": [1, 2, 3]}``; the last key
-        varies fastest. A value that is a dictionary is merged over the experiment's. Values that go together stand under
+        varies fastest. A value that is a dictionary is merged over the experiment's. Values that change together are listed under
         ``"case"``: ``[{"label": "mesh", "network": {...}, "routing.algorithm": ...}, ...]``.
     out, jobs, threads, progress, **overrides
         As in :func:`run`.

@@ -177,7 +177,7 @@ def _check_pair(sent: NDArray[Any], received: NDArray[Any]) -> None:
         raise ConfigError("recvbuf: overlaps with sendbuf")
 
 
-#: What a communicator does with a schedule: its steps, the communicator of the messages, or None where it does not apply, and the bytes
+#: The use of a schedule by a communicator: its steps, the communicator of the messages, or None where it does not apply, and the bytes
 #: of a block from which on it is used.
 _Plan = tuple[list[tuple[int, int]], Any, int]
 _keyval: int | None = None

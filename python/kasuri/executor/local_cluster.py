@@ -28,7 +28,7 @@ QUIET = {
 }
 
 
-#: What the dashboard serves. All users of the machine can look at it; none shall command the workers by it.
+#: The pages of the dashboard. All users of the machine can read them; none must be able to command the workers.
 ROUTES = "distributed.scheduler.http.routes"
 
 

@@ -66,7 +66,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-#: What the types of settings want, and whether a value is that.
+#: The expected value of each type of setting, and its check.
 KINDS = {
     "str": ("a text", lambda value: isinstance(value, str) and value != ""),
     "int": ("a whole number, at least 1", lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1),

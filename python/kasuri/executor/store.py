@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kasuri.errors import ResultsError
 
-#: The file that one client of a folder locks; workers, who lock the store itself, do not mind.
+#: The file that one client of a folder locks; workers lock the store itself and are not affected.
 LOCK = ".kasuri-client"
 
 #: The names of the files of runs.

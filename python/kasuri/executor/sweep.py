@@ -234,7 +234,7 @@ class Sweep:
                     "name it relative to the experiment file, or give --out a folder that all machines see"
                 )
             contents[name] = (file.parent / name).read_bytes()
-        say("the workers do not see the folder of results: they return what they compute")
+        say("the workers do not see the folder of results: they return their results")
         self.experiment = replace(self.experiment, contents=contents)
 
     def _refresh(self) -> None:

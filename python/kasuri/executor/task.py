@@ -22,7 +22,7 @@ from typing import Any
 #: The name of the memory of a worker among Dask's resources, MiB.
 MEMORY = "kasuri-memory"
 
-#: The topic under which workers tell what they begin.
+#: The topic of the workers' messages on what they begin.
 TOPIC = "kasuri"
 
 #: Seconds between two looks at a command that runs.

@@ -24,7 +24,7 @@ MAX_PANELS = 12
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlotRequest:
     """One plot: a ``[[plot]]`` of the file, with one column along the ordinate."""
 
     x: str
@@ -40,7 +40,7 @@ class Drawing:
     """The result of a wish: axes with a file name and notes for the reader, or the reason for their absence."""
 
     name: str
-    wish: Wish
+    wish: PlotRequest
     ax: Axes | None = None
     notes: tuple[str, ...] = ()
     problem: str = ""
@@ -86,9 +86,9 @@ def drawings(results: Results, size: tuple[float, float] = (6.4, 4.0)) -> list[D
     return found
 
 
-def wishes(results: Results) -> list[Wish]:
+def wishes(results: Results) -> list[PlotRequest]:
     """Give the plots of the experiment file, or sensible ones where it has none."""
-    asked = [wish for table in results.input.get("plot", []) for wish in _wishes_of(table)]
+    asked = [wish for table in results.input.get("plot", []) for wish in _requests_of(table)]
     if asked:
         return asked
     keys = [key for key in results.swept if key not in spots.SEEDS]
@@ -100,7 +100,7 @@ def wishes(results: Results) -> list[Wish]:
     open_loop = ["saturation_load"] if searched else ["packet_latency_mean", "accepted_throughput_mean"]
     answers = ["completion_time"] if is_closed(results) else open_loop
     there = [name for name in answers if any(row.get(name) is not None for row in results)]
-    return [Wish(x, name, log_x=_is_wide(results, x), log_y=is_closed(results) and _is_wide(results, name)) for name in there]
+    return [PlotRequest(x, name, log_x=_is_wide(results, x), log_y=is_closed(results) and _is_wide(results, name)) for name in there]
 
 
 def is_closed(results: Sequence[Mapping[str, Any]]) -> bool:
@@ -114,13 +114,13 @@ def _is_wide(results: Results, name: str) -> bool:
     return bool(numbers) and min(numbers) > 0 and max(numbers) >= 50 * min(numbers)
 
 
-def _wishes_of(table: Mapping[str, Any]) -> list[Wish]:
+def _requests_of(table: Mapping[str, Any]) -> list[PlotRequest]:
     series, title = tuple(as_names(table.get("series"))), str(table.get("title", ""))
     log_x, log_y = bool(table.get("log_x", False)), bool(table.get("log_y", False))
-    return [Wish(str(table["x"]), y, series, title, log_x, log_y) for y in as_names(table["y"])]
+    return [PlotRequest(str(table["x"]), y, series, title, log_x, log_y) for y in as_names(table["y"])]
 
 
-def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) -> list[Drawing]:
+def _draw(results: Results, wish: PlotRequest, name: str, size: tuple[float, float]) -> list[Drawing]:
     rows = results.rows
     check_columns(rows, wish.x, wish.y, wish.series)
     own = spots.curve_keys(rows, wish.x, wish.series)
@@ -155,7 +155,7 @@ def _draw(results: Results, wish: Wish, name: str, size: tuple[float, float]) ->
     return found
 
 
-def _panel_keys(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str]) -> list[str]:
+def _panel_keys(rows: Sequence[Mapping[str, Any]], wish: PlotRequest, own: Sequence[str]) -> list[str]:
     """Choose keys that no series names for small multiples, the fewest that leave each with few curves."""
     for count in range(len(own) + 1):
         panels = list(own[:count])
@@ -166,7 +166,7 @@ def _panel_keys(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str
     return list(own)
 
 
-def _notes(rows: Sequence[Mapping[str, Any]], wish: Wish, own: Sequence[str], missing: int) -> tuple[str, ...]:
+def _notes(rows: Sequence[Mapping[str, Any]], wish: PlotRequest, own: Sequence[str], missing: int) -> tuple[str, ...]:
     notes = []
     if wish.series and own:
         notes.append(f"Also set apart by what the plot does not name: {', '.join(own)}.")

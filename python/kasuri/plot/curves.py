@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: The legend's words for saturation where the ordinate is a latency.
 NO_LATENCY = "hollow triangle: saturated, no latency"
-#: What the legend says of a state.
+#: The words of the legend for a state.
 STATE_WORDS = {
     State.LIMIT: "half-filled: max_cycles reached, estimate",
     State.SATURATED: "hollow, dotted: saturated",
@@ -36,7 +36,7 @@ _FILLS: dict[State, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class View:
-    """What several axes of one plot share: abscissa, ordinate, scales, units, the cut of the ordinate, and the look of each curve.
+    """The common view of several axes of one plot: abscissa, ordinate, scales, units, the cut of the ordinate, and the look of each curve.
 
     ``units`` are the factors and names of the units of both axes, ``missing`` the inputs of planned runs that are not there.
     """

@@ -12,9 +12,9 @@ from typing import Any
 from kasuri import _columns
 from kasuri.errors import ResultsError
 
-#: The keys over which runs are averaged: they change what is drawn, not what is simulated.
+#: The keys over which runs are averaged: they change the random draws, not the question.
 SEEDS = ("measure.seed", "faults.seed")
-#: Answers that an experiment's description fixes: they stand for inputs where they are the abscissa.
+#: Answers that an experiment's description fixes: they count as inputs where they are the abscissa.
 STRUCTURE = ("terminals", "routers", "channels")
 
 # Student's t, 97.5 %, by degrees of freedom 1 to 30 (then the normal distribution's 1.96): half-widths over repeated seeds.
@@ -213,10 +213,10 @@ def _spots(rows: Iterable[Mapping[str, Any]], x: str, y: str, inputs: Sequence[s
         # A run that ended badly leaves a place without a number, which no line may cross.
         if math.isnan(place) or (math.isnan(value_of(row, y)) and state(row, y) <= State.LIMIT):
             continue
-        who = [token(row.get(key)) for key in inputs if key != x]
-        if _is_place(x) or not who:
-            who.append(token(value))
-        places.setdefault(tuple(who), []).append((place, row))
+        curve = [token(row.get(key)) for key in inputs if key != x]
+        if _is_place(x) or not curve:
+            curve.append(token(value))
+        places.setdefault(tuple(curve), []).append((place, row))
     spots = [_spot(part, y) for part in places.values()]
     return sorted(spots, key=lambda spot: spot.x) if _is_place(x) else spots
 

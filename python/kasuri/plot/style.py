@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
-#: Colours that people with any colour vision tell apart, and that stand on light and dark pages (after Okabe and Ito).
+#: Colours that are distinguishable for any colour vision and visible on light and dark pages (after Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d46", "#7f7f7f")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 #: When the colours come round again, the line differs.

@@ -50,7 +50,7 @@ MAIN_ANSWERS = (
 )
 
 
-#: What the summary of closed workloads shows, where runs have it.
+#: The columns of the summary of closed workloads, where runs have them.
 TIME_ANSWERS = ("completion_time", "completion_time_ns", "efficiency", "accepted_throughput_mean", "channel_utilisation_max")
 #: The quantities reported for sweeps over failed links, and their percentiles.
 SPREAD_ANSWERS = (
