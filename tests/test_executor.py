@@ -695,7 +695,7 @@ def test_packing_follows_what_points_really_take():
 def test_a_point_that_killed_its_worker_is_tried_alone_with_more_memory():
     queue = Queue(points(1.0, 1.0))
     point = queue.take(1)[0]
-    queue.put_back(packing.alone(point, 500.0))
+    queue.requeue(packing.alone(point, 500.0))
     assert queue.take(1) == [packing.alone(point, 500.0)]
     assert packing.alone(point, 500.0).memory == 500.0
 

@@ -92,7 +92,7 @@ impl Obstacle {
         match self {
             Self::FewPackets => "too few packets arrived".to_owned(),
             Self::FewEvents(events) => {
-                format!("only {events:.1} of the rare but heavy packets or bursts are expected in the measured time")
+                format!("only {events:.1} of the rare packets or bursts of high weight are expected in the measured time")
             }
             Self::VagueRate(part) => format!("the accepted throughput is known to {:.1} % only", 100.0 * part),
             Self::OtherRate { accepted, offered } => {
