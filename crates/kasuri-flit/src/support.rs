@@ -160,7 +160,7 @@ static ROWS: &[Row] = &[
     Row {
         name: "hint bits that take time on the channels",
         key: "router.hint_cycles",
-        asks: |scenario| Some(scenario.router.cycles_of_hint()).filter(|&cycles| cycles > 0).map(|cycles| cycles.to_string()),
+        asks: |scenario| Some(scenario.router.total_hint_cycles()).filter(|&cycles| cycles > 0).map(|cycles| cycles.to_string()),
         layouts: PLAIN_ONLY,
     },
     Row {

@@ -75,7 +75,7 @@ impl Outcome {
     }
 
     /// Sets the keys that the engine ignores: always, and for this scenario.
-    pub fn leaving_out(self, always: &[&str], besides: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_ignored_keys(self, always: &[&str], besides: impl IntoIterator<Item = String>) -> Self {
         Self { not_modelled: always.iter().map(|&key| key.to_owned()).chain(besides).collect(), ..self }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!((outcome.cycles, outcome.warmup_cycles, outcome.measured_cycles), (9, 0, 9));
         assert_eq!((outcome.injected_flits, outcome.accepted_flits), (vec![3, 1], vec![2, 2]));
         assert_eq!((outcome.completion_time, outcome.completion_cycles), (Some(8.5), vec![7, 9]));
-        let unfinished = Outcome::new(Status::MaxCycles).completed(None).leaving_out(&["a.b"], ["c.d".to_owned()]);
+        let unfinished = Outcome::new(Status::MaxCycles).completed(None).with_ignored_keys(&["a.b"], ["c.d".to_owned()]);
         assert_eq!((unfinished.completion_time, unfinished.completion_cycles.len()), (None, 0));
         assert_eq!(unfinished.not_modelled, ["a.b", "c.d"]);
     }

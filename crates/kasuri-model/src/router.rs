@@ -430,7 +430,8 @@ pub enum Priority {
 pub enum Speculation {
     /// A separate allocation, after that of the real ones.
     #[default]
-    Apart,
+    #[serde(rename = "apart")]
+    Separate,
     /// One allocation of both, speculative bids at the lowest priority.
     Together,
 }
@@ -589,7 +590,7 @@ impl RouterParameters {
     }
 
     /// Cycles of the hint bits of each packet on each channel.
-    pub fn cycles_of_hint(&self) -> u32 {
+    pub fn total_hint_cycles(&self) -> u32 {
         if self.predicts() && self.on_miss == OnMiss::Hint { self.hint_cycles } else { 0 }
     }
 

@@ -177,7 +177,7 @@ impl Scenario {
 
     /// The groups of classes with common random numbers: of each user, or of all classes without users.
     pub fn joint(&self) -> Vec<Joint> {
-        (0..self.classes.len()).filter_map(|class| Joint::led_by(self, class)).collect()
+        (0..self.classes.len()).filter_map(|class| Joint::with_leader(self, class)).collect()
     }
 
     /// True if a right prediction may take a packet by a port that the routing accepts but would not have chosen.
@@ -365,7 +365,7 @@ pub struct Joint {
 
 impl Joint {
     /// The classes led by this one.
-    fn led_by(scenario: &Scenario, first: usize) -> Option<Self> {
+    fn with_leader(scenario: &Scenario, first: usize) -> Option<Self> {
         let sharing = || scenario.classes.iter().zip(0u32..).filter(|&(_, number)| scenario.coin_stream_of(number as usize) == Some(first));
         let process = Arc::clone(sharing().next()?.0.joint.as_ref()?);
         let total: f64 = sharing().map(|(class, _)| class.packet_rate()).sum();
@@ -395,12 +395,12 @@ impl Joint {
     }
 
     /// The entry of `all` with creations that this class keeps.
-    pub fn kept_by(all: &[Self], class: u32) -> Option<&Self> {
+    pub fn of_leader(all: &[Self], class: u32) -> Option<&Self> {
         all.iter().find(|joint| joint.classes[0] == class)
     }
 
     /// The class that keeps the creations of a class: the first of its group, or the class itself.
-    pub fn keeper_of(all: &[Self], class: u32) -> u32 {
+    pub fn leader_of(all: &[Self], class: u32) -> u32 {
         Self::of_class(all, class).map_or(class, |joint| joint.classes[0])
     }
 }

@@ -115,7 +115,7 @@ impl Forecast {
 }
 
 /// The first creation from cycle `from` on, with a newly drawn phase.
-fn next_of_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
+fn next_in_phase(process: &dyn Process, from: u64, stream: &mut Stream) -> u64 {
     process.next(0, None, stream).map_or(NEVER, |phase| from.saturating_add(phase))
 }
 
@@ -195,7 +195,7 @@ impl Sources {
     pub fn new(scenario: &Scenario) -> Self {
         let terminals = scenario.network.terminal_count();
         let joint = if scenario.has_only_batches() { scenario.joint() } else { Vec::new() };
-        let is_kept_elsewhere = |class: usize| Joint::keeper_of(&joint, class as u32) != class as u32;
+        let is_kept_elsewhere = |class: usize| Joint::leader_of(&joint, class as u32) != class as u32;
         let mut creations = large_vec(scenario.classes.len() * terminals as usize);
         let mut all_gaps = Vec::new();
         let mut windows = Vec::new();
@@ -240,7 +240,7 @@ impl Sources {
             let process = scenario.classes[entry / self.terminals].process_at(TerminalId((entry % self.terminals) as u32));
             if process.has_phase() && creations.next >= now && creations.next != NEVER {
                 let gaps = if self.gaps.len() == 1 { &mut self.gaps[0] } else { &mut self.gaps[entry] };
-                creations.next = next_of_phase(process, now, gaps);
+                creations.next = next_in_phase(process, now, gaps);
             }
         }
     }
@@ -288,13 +288,13 @@ impl Sources {
         if created == NEVER || created as f64 > now {
             return None;
         }
-        let joint = Joint::kept_by(&self.joint, class as u32);
+        let joint = Joint::of_leader(&self.joint, class as u32);
         let class = joint.map_or(class, |joint| joint.draw(&mut creations.destinations) as usize);
         let traffic = &scenario.classes[class];
         let process = joint.map_or_else(|| traffic.process_at(terminal), |joint| &*joint.process);
         let (message, mut following) = creations.draw(traffic, process, terminal, gaps);
         if created < self.phases_from && following >= self.phases_from && following != NEVER && process.has_phase() {
-            following = next_of_phase(process, self.phases_from, gaps);
+            following = next_in_phase(process, self.phases_from, gaps);
         }
         creations.next = self.windows.get_mut(entry).map_or(following, |window| window.enter(following));
         if let Some(turn) = self.next_class.get_mut(terminal.index()) {
@@ -348,7 +348,7 @@ impl Sources {
     /// The creations of a class at a terminal; classes with a common batch share those of the first.
     fn entry_of(&self, class: u8, terminal: TerminalId) -> usize {
         let class = u32::from(class);
-        Joint::keeper_of(&self.joint, class) as usize * self.terminals + terminal.index()
+        Joint::leader_of(&self.joint, class) as usize * self.terminals + terminal.index()
     }
 
     /// A terminal begins to send an answer in cycle `now`. Returns whether it counts in the terminal's batch and exceeds it.

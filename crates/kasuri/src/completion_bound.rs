@@ -41,7 +41,7 @@ pub(crate) fn routing_bound(study: &Study, outcome: &Outcome, completion_bound: 
 }
 
 /// The bound by the terminals' channels.
-fn at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
+fn bound_at_terminals(network: &Network, collective: &Collective<'_>) -> Option<f64> {
     let least = collective.least?;
     let ports = f64::from(collective.ports);
     let periods = |channel: fn(&Network, TerminalId) -> ChannelId| {

@@ -3,7 +3,7 @@
 //! The size of a run follows from its description: channels x cycles x load, if it is simulated cycle by cycle. The price of a unit is
 //! learnt from finished runs on this machine ([`Costs`]). No result depends on an estimate.
 
-use crate::measure::{Offer, least_cycles};
+use crate::measure::{Offer, min_run_cycles};
 use crate::networks::MAX_KEPT_CHANNELS;
 use crate::plan::deadlock_budget;
 use kasuri_config::{Search, Study};
@@ -71,7 +71,7 @@ impl Kind {
     }
 
     /// Seconds of a unit on an unknown machine: measured once, right within a small factor.
-    fn seconds_of_unit(self) -> f64 {
+    fn unit_seconds(self) -> f64 {
         match self {
             Self::Analysis => 1.5e-7,
             Self::Flow => 1e-6,
@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// The time of a run on `threads` threads, over that on one.
-    pub fn part_of_time(self, threads: usize) -> f64 {
+    pub fn time_factor(self, threads: usize) -> f64 {
         match self {
             _ if threads <= 1 => 1.0,
             Self::Flow => THREADED_FLOW_TIME_FACTOR,
@@ -111,10 +111,10 @@ impl Kind {
     }
 
     /// The processor time of a run on `threads` threads, over that on one: waiting threads use some as well.
-    pub fn part_of_processor_time(self, threads: usize) -> f64 {
+    pub fn processor_time_factor(self, threads: usize) -> f64 {
         match self {
             Self::Flow if threads > 1 => THREADED_FLOW_CPU_FACTOR,
-            _ => threads.max(1) as f64 * self.part_of_time(threads),
+            _ => threads.max(1) as f64 * self.time_factor(threads),
         }
     }
 }
@@ -152,9 +152,9 @@ impl Work {
             Kind::FlowClosed => closed_flits(scenario).map_or(0.0, |(messages, _)| messages),
             Kind::FlitClosed => closed_flits(scenario).map_or(0.0, |(_, flits)| flits) * f64::from(network.router_count() + 1).log2(),
             Kind::FlitCycles | Kind::FlitPrecision => channels * cycles(study) * load(scenario),
-            Kind::FlitSearch => channels * cycles_of_search(study),
+            Kind::FlitSearch => channels * search_cycles(study),
         };
-        let units = if engine.method() == Method::Cycles { units * slowness_of_size(channels) } else { units };
+        let units = if engine.method() == Method::Cycles { units * size_slowdown(channels) } else { units };
         // A refused run is not computed.
         let (slowness, running, threads) = match engine.prepare(&searched(study)) {
             Ok(prepared) => (prepared.slowness(), prepared.memory_bytes(extents), prepared.useful_threads()),
@@ -166,7 +166,7 @@ impl Work {
 
     /// Seconds of processor time on an unknown machine. The same everywhere: processes that share a sweep agree on its order.
     pub fn seconds(&self) -> f64 {
-        self.units * self.kind.seconds_of_unit()
+        self.units * self.kind.unit_seconds()
     }
 
     /// The order of run times, as far as it does not depend on the machine.
@@ -181,7 +181,7 @@ const CHANNELS_IN_CACHE: f64 = 4000.0;
 const SLOWNESS_POWER: f64 = 0.18;
 
 /// The time of a unit in a network of `channels` channels, over that in a small network, cycle by cycle.
-fn slowness_of_size(channels: f64) -> f64 {
+fn size_slowdown(channels: f64) -> f64 {
     (channels / CHANNELS_IN_CACHE).max(1.0).powf(SLOWNESS_POWER)
 }
 
@@ -213,7 +213,7 @@ fn longest_mean_packet(scenario: &Scenario) -> f64 {
 }
 
 /// Cycles that all trials of a search will take.
-fn cycles_of_search(study: &Study) -> f64 {
+fn search_cycles(study: &Study) -> f64 {
     let measure = &study.measure;
     let most = SEARCH_TRIALS * measure.max_cycles as f64;
     if measure.cycles.is_some() {
@@ -535,21 +535,21 @@ mod tests {
     #[test]
     fn threads_take_less_time_and_more_processor_time() {
         let cycles = Kind::FlitCycles;
-        assert_eq!((cycles.part_of_time(1), cycles.part_of_processor_time(1)), (1.0, 1.0));
-        assert!((1.0 / cycles.part_of_time(2) - 1.67).abs() < 0.01);
-        assert!((cycles.part_of_processor_time(2) - 1.2).abs() < 1e-12);
-        assert!(cycles.part_of_time(4) < cycles.part_of_time(2) && cycles.part_of_time(1000) > 0.2);
-        assert_eq!((Kind::Flow.part_of_time(1), Kind::Flow.part_of_processor_time(1)), (1.0, 1.0));
-        assert!(Kind::Flow.part_of_time(2) > cycles.part_of_time(2));
-        assert!((1.0 / Kind::FlowClosed.part_of_time(2) - 1.9).abs() < 0.01);
+        assert_eq!((cycles.time_factor(1), cycles.processor_time_factor(1)), (1.0, 1.0));
+        assert!((1.0 / cycles.time_factor(2) - 1.67).abs() < 0.01);
+        assert!((cycles.processor_time_factor(2) - 1.2).abs() < 1e-12);
+        assert!(cycles.time_factor(4) < cycles.time_factor(2) && cycles.time_factor(1000) > 0.2);
+        assert_eq!((Kind::Flow.time_factor(1), Kind::Flow.processor_time_factor(1)), (1.0, 1.0));
+        assert!(Kind::Flow.time_factor(2) > cycles.time_factor(2));
+        assert!((1.0 / Kind::FlowClosed.time_factor(2) - 1.9).abs() < 0.01);
     }
 
     /// As measured (k-ary 3-trees, uniform 0.2, vector layout): 21 ns in small networks, 59 of 1.6 million channels, 66 of 6 million.
     #[test]
     fn large_networks_take_longer_for_each_flit() {
-        assert_eq!(slowness_of_size(3072.0), 1.0);
+        assert_eq!(size_slowdown(3072.0), 1.0);
         for (channels, nanoseconds) in [(24_576.0, 21.4), (82_944.0, 27.5), (279_936.0, 55.0), (1_572_864.0, 58.9), (6_000_000.0, 66.1)] {
-            let ratio = slowness_of_size(channels) / (nanoseconds / 20.7);
+            let ratio = size_slowdown(channels) / (nanoseconds / 20.7);
             assert!((1.0 / 1.4..1.4).contains(&ratio), "{channels} channels: {ratio}");
         }
     }

@@ -16,19 +16,19 @@ unsafe impl GlobalAlloc for OomReportingAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the promises of this function.
-        had(unsafe { System.alloc(layout) }, layout.size())
+        check_allocation(unsafe { System.alloc(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        had(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        check_allocation(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        had(unsafe { System.realloc(memory, layout, size) }, size)
+        check_allocation(unsafe { System.realloc(memory, layout, size) }, size)
     }
 
     #[inline]
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for OomReportingAllocator {
 
 /// The requested memory, if there was any.
 #[inline]
-fn had(memory: *mut u8, bytes: usize) -> *mut u8 {
+fn check_allocation(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
         end(format_args!("{bytes} bytes"))
     }

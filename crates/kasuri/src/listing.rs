@@ -407,7 +407,7 @@ pub fn collect(folder: &Path) -> Result<CollectedRuns, ListingError> {
     read_lines(&store, &about, |head| {
         summary.planned += 1;
         match store.find(&head.key)? {
-            StoredRun::Run(row) => summary.collect(row.under(&head)),
+            StoredRun::Run(row) => summary.collect(row.with_head(&head)),
             found => {
                 if let StoredRun::SetAside(message) = found {
                     summary.messages.push(message);
@@ -420,7 +420,7 @@ pub fn collect(folder: &Path) -> Result<CollectedRuns, ListingError> {
         }
         Ok(())
     })?;
-    summary.tell_ends();
+    summary.report_failures();
     summary.messages.extend(store.damaged_networks(&summary.rows));
     let table = Table { runs: std::mem::take(&mut summary.rows), input: about.input, ..Table::default() };
     store.keep_table(&table)?;

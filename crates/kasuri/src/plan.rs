@@ -354,14 +354,14 @@ impl<'a> Plan<'a> {
             {
                 peak = if row.number(PEAK_MEMORY) > peak { row.number(PEAK_MEMORY) } else { peak };
                 // Estimates are for one thread.
-                let seconds = seconds / planned.work.kind.part_of_processor_time(*threads);
+                let seconds = seconds / planned.work.kind.processor_time_factor(*threads);
                 summary.measured.push(MeasuredRun { work: planned.work, seconds });
             }
             summary.add((end, message));
         }
-        summary.tell_ends();
+        summary.report_failures();
         if jobs == 1 {
-            summary.memory = memory_of_largest(&summary.measured, before, peak);
+            summary.memory = largest_run_memory(&summary.measured, before, peak);
         }
         if summary.rows.len() == chosen.len() {
             // All runs were finished before the signal could cut one short.
@@ -374,7 +374,7 @@ impl<'a> Plan<'a> {
             }
         }
         if summary.interrupted.is_some() {
-            summary.messages.push(summary.how_to_go_on(store.as_ref()));
+            summary.messages.push(summary.next_steps(store.as_ref()));
         }
         Ok(summary)
     }
@@ -428,7 +428,7 @@ fn origin(options: &RunOptions) -> Option<String> {
 }
 
 /// The largest run, and the growth of the process from `before` to `peak` MiB, in bytes.
-fn memory_of_largest(measured: &[MeasuredRun], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
+fn largest_run_memory(measured: &[MeasuredRun], before: Option<f64>, peak: Option<f64>) -> Option<(Work, f64)> {
     let largest = measured.iter().map(|run| run.work).max_by(|one, other| one.state_bytes.total_cmp(&other.state_bytes))?;
     Some((largest, (peak? - before?) * 1024.0 * 1024.0))
 }
@@ -467,7 +467,7 @@ impl Summary {
     }
 
     /// Adds messages on the runs without a result, each with the values that distinguish it.
-    pub(crate) fn tell_ends(&mut self) {
+    pub(crate) fn report_failures(&mut self) {
         let varies = |name: &str| self.rows.iter().any(|row| row.get(name) != self.rows[0].get(name));
         let inputs = self.rows.first().into_iter().flat_map(RunRow::columns).map(|(name, _)| name);
         let varying: Vec<&str> = inputs.filter(|name| (name.contains('.') || *name == "engine") && varies(name)).collect();
@@ -475,7 +475,7 @@ impl Summary {
         self.messages.extend(sentences);
     }
 
-    fn how_to_go_on(&self, store: Option<&Store>) -> String {
+    fn next_steps(&self, store: Option<&Store>) -> String {
         let (finished, planned) = (self.rows.len(), self.planned);
         match store {
             Some(store) => format!(

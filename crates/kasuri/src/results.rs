@@ -323,7 +323,7 @@ impl RunRow {
     }
 
     /// The results of another row (from the store) with this head: titles and swept keys may differ between experiments that share a run.
-    pub fn under(self, head: &RowHead) -> Self {
+    pub fn with_head(self, head: &RowHead) -> Self {
         let mut row = Self::empty(head, self.status(), self.text("message"));
         // The program that computed the run, possibly not this one.
         let made_by = ["kasuri_version", "kasuri_commit"].into_iter();
@@ -777,7 +777,7 @@ pub(crate) mod tests {
                     Distribution { count: 4, sum: 8.0, min: 2, max: 2, buckets: vec![(2, 4)] },
                 ])
                 .with_flits(vec![20, 30, 10, 30, 15, 5], vec![10, 30])
-                .leaving_out(&["router.predictor", "router.buffer_flits"], [])
+                .with_ignored_keys(&["router.predictor", "router.buffer_flits"], [])
         }
     }
 
@@ -864,7 +864,7 @@ pub(crate) mod tests {
         let mut other = head();
         other.title = "new".to_owned();
         other.inputs.truncate(1);
-        let moved = row().under(&other);
+        let moved = row().with_head(&other);
         assert_eq!((moved.text("title"), moved.number("packet_latency_mean")), ("new", Some(12.5)));
         assert_eq!(moved.get("network.dimensions"), &Value::Null);
     }

@@ -240,7 +240,7 @@ impl Store {
         }
         match lock_within(if access == Access::Alone { patience } else { Duration::ZERO }, marker, Access::Alone) {
             Ok(lock) => {
-                remove_left_overs(folder)?;
+                remove_leftovers(folder)?;
                 if access == Access::Alone {
                     return Ok(lock);
                 }
@@ -513,7 +513,7 @@ fn table_mark(folder: &Path) -> Option<TableMark> {
 }
 
 /// Removes files that killed processes left half written. The caller has exclusive access: another process may be writing one.
-fn remove_left_overs(folder: &Path) -> Result<(), StoreError> {
+fn remove_leftovers(folder: &Path) -> Result<(), StoreError> {
     for folder in PARTS.iter().map(|part| folder.join(part)).chain([folder.to_owned()]) {
         if !folder.exists() {
             continue;
@@ -643,7 +643,7 @@ mod tests {
         assert_eq!(store.find(KEY).unwrap(), StoredRun::Nothing);
         keep(&store);
         let StoredRun::Run(found) = store.find(KEY).unwrap() else { panic!("found") };
-        assert_eq!(found.under(&example::head()), row().under(&example::head()));
+        assert_eq!(found.with_head(&example::head()), row().with_head(&example::head()));
         assert_eq!(names(&store.folder().join("runs")).len(), 1 + 5);
     }
 

@@ -349,15 +349,15 @@ mod tests {
     fn matchings_turn_while_heads_wait_by_booksims_rules_alone() {
         let turns = |text: &str, rules| router_by(&format!("vc_allocator = {text};"), rules).vc_allocator.turns();
         assert_eq!(turns("max_size", Rules::BookSim), Turns::Waiting);
-        assert_eq!((turns("max_size", Rules::Kasuri), turns("wavefront", Rules::BookSim)), (Turns::Asked, Turns::Asked));
+        assert_eq!((turns("max_size", Rules::Kasuri), turns("wavefront", Rules::BookSim)), (Turns::Requested, Turns::Requested));
     }
 
     /// By our own rules real bids for the switch go first, by BookSim's all are in one allocation.
     #[test]
     fn speculative_bids_stand_among_real_ones_by_booksims_rules_alone() {
         assert_eq!(router_by("speculative = 1;", Rules::BookSim).speculation, Speculation::Together);
-        assert_eq!(router_by("", Rules::BookSim).speculation, Speculation::Apart);
-        assert_eq!(router("speculative = 1;").speculation, Speculation::Apart);
+        assert_eq!(router_by("", Rules::BookSim).speculation, Speculation::Separate);
+        assert_eq!(router("speculative = 1;").speculation, Speculation::Separate);
     }
 
     /// By our own rules a routing decides when a head has come, and a source has one queue.

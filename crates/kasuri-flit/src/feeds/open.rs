@@ -221,7 +221,7 @@ impl<'a> OpenTraffic<'a> {
 
     /// The entry of a class at a terminal; classes that share their coins have that of the first of them.
     fn entry_of(&self, class: u8, terminal: u32) -> u32 {
-        Joint::keeper_of(&self.joint, u32::from(class)) * self.terminals + terminal
+        Joint::leader_of(&self.joint, u32::from(class)) * self.terminals + terminal
     }
 
     fn schedule(&mut self, entry: u32) {
@@ -293,7 +293,7 @@ impl<'a> OpenTraffic<'a> {
             return None;
         }
         let creations = &mut self.creations[entry];
-        let joint = Joint::kept_by(&self.joint, class);
+        let joint = Joint::of_leader(&self.joint, class);
         let id = TerminalId(self.first + terminal);
         let own = || self.scenario.classes[class as usize].process_at(id);
         let process = joint.map_or_else(own, |joint| &*joint.process);

@@ -28,7 +28,7 @@ impl Delays {
             traversal: scenario.pipeline.traversal_cycles,
             switch_extra: scenario.pipeline.switch_extra_cycles,
             credit_delay: scenario.router.credit_delay,
-            hint: scenario.router.cycles_of_hint(),
+            hint: scenario.router.total_hint_cycles(),
             least: u32::MAX,
             greatest: 0,
         };

@@ -262,7 +262,7 @@ fn busy_output(hold_switch: bool, router: &RouterParameters) -> Outcome {
 #[test]
 fn a_held_switch_leaves_no_output_idle_that_another_input_can_use() {
     let per_cycle = |outcome: &Outcome| outcome.accepted_flits[0] as f64 / outcome.measured_cycles as f64;
-    for speculation in [None, Some(Speculation::Apart), Some(Speculation::Together)] {
+    for speculation in [None, Some(Speculation::Separate), Some(Speculation::Together)] {
         let router = |buffer_flits| RouterParameters {
             buffer_flits,
             speculative: speculation.is_some(),
@@ -311,11 +311,11 @@ fn speculation_together_wastes_the_switch_where_priorities_are_not_heeded() {
         let outcome = Setup { router, load, packet_flits: 1, ..Setup::mesh(&[3, 3, 3]) }.run(&mut Fixed::new(2000, 10_000));
         (outcome.accepted_flits.iter().sum::<u64>() as f64, outcome.network_latency)
     };
-    let (apart, together) = (accepted(Speculation::Apart, true, 1.0).0, accepted(Speculation::Together, true, 1.0).0);
+    let (apart, together) = (accepted(Speculation::Separate, true, 1.0).0, accepted(Speculation::Together, true, 1.0).0);
     assert!(together < 0.95 * apart, "{together} {apart}");
-    assert_eq!(accepted(Speculation::Apart, false, 1.0), accepted(Speculation::Together, false, 1.0));
+    assert_eq!(accepted(Speculation::Separate, false, 1.0), accepted(Speculation::Together, false, 1.0));
     let latency = |speculation| accepted(speculation, true, 0.001).1;
-    let means = [Speculation::Apart, Speculation::Together].map(|way| latency(way).sum / latency(way).count as f64);
+    let means = [Speculation::Separate, Speculation::Together].map(|way| latency(way).sum / latency(way).count as f64);
     assert!((means[0] - means[1]).abs() < 0.02, "{means:?}");
 }
 

@@ -99,7 +99,7 @@ impl Prepared for Question<'_> {
             outcome.prediction = Some(rates.as_counts());
             outcome.not_modelled.push("router.on_miss".to_owned());
         }
-        if scenario.router.cycles_of_hint() > 0 {
+        if scenario.router.total_hint_cycles() > 0 {
             outcome.not_modelled.push("router.hint_cycles (in the channel loads)".to_owned());
         }
         if scenario.takes_accepted_ports() {
@@ -265,7 +265,7 @@ fn outcome(scenario: &Scenario, loads: &ChannelLoads, formulas: Formulas) -> Out
         channel_flits: loads.load.iter().map(|&load| flits(load)).collect(),
         completion_time: completion_bound(scenario, &formulas),
         formulas: Some(formulas),
-        ..Outcome::new(status).leaving_out(NOT_MODELLED, support::left_out(Column::Analysis, scenario))
+        ..Outcome::new(status).with_ignored_keys(NOT_MODELLED, support::left_out(Column::Analysis, scenario))
     }
 }
 

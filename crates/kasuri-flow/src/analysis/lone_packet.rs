@@ -36,7 +36,7 @@ impl LonePacket<'_> {
         let last = hop + 1 == self.channels.len();
         // Switch allocation beyond its first cycle delays each flit once per router.
         let extra = if last { 0 } else { self.pipeline.switch_extra_cycles };
-        u64::from(traversal + self.channels[hop].latency + self.router.cycles_of_hint() + 1 + extra)
+        u64::from(traversal + self.channels[hop].latency + self.router.total_hint_cycles() + 1 + extra)
     }
 
     /// Cycles from the freeing of a buffer at the far end of stage `hop` to the use of its credit.

@@ -97,7 +97,7 @@ impl Sum {
         let through = flow.through();
         let head_cycles = head_cycles(scenario);
         // The bits in front of a packet are so long on each channel.
-        let hint = scenario.router.cycles_of_hint();
+        let hint = scenario.router.total_hint_cycles();
         let latency = |link: u32| network.links()[link as usize].latency + hint;
         for step in &flow.routes.steps {
             let packets = through[step.from as usize] * step.probability;

@@ -105,7 +105,7 @@ impl Run<'_> {
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted_flits)
                 .completed(completed.then(ends))
-                .leaving_out(NOT_MODELLED, support::left_out(Column::Arbitrated, self.scenario).chain(approximations))
+                .with_ignored_keys(NOT_MODELLED, support::left_out(Column::Arbitrated, self.scenario).chain(approximations))
         }
     }
 }

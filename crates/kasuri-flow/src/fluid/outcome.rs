@@ -126,7 +126,7 @@ impl Fluid<'_> {
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted_flits)
                 .completed(completed.then(end))
-                .leaving_out(NOT_MODELLED, support::left_out(Column::Flow, self.scenario).chain(approximations))
+                .with_ignored_keys(NOT_MODELLED, support::left_out(Column::Flow, self.scenario).chain(approximations))
         }
     }
 }

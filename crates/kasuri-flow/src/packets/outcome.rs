@@ -161,7 +161,7 @@ impl Packets<'_> {
                 .with_packets(latencies.map(|values| values.distribution()))
                 .with_flits(channel_flits, accepted)
                 .completed(completed.then_some((last as f64, last_arrival)))
-                .leaving_out(NOT_MODELLED, left_out)
+                .with_ignored_keys(NOT_MODELLED, left_out)
         }
     }
 }

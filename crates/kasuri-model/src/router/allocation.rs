@@ -161,7 +161,8 @@ pub enum Draw {
 pub enum Turns {
     /// In each cycle with a request for a free resource.
     #[default]
-    Asked,
+    #[serde(rename = "asked")]
+    Requested,
     /// In each cycle with a waiting request, even if none of its resources is free. BookSim 2 does so.
     Waiting,
 }

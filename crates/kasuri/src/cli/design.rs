@@ -175,8 +175,8 @@ impl Design {
         let text = read_text(path, "a price list is TOML")?;
         let wrong = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
         let list = PriceList::parse(&text).map_err(wrong)?;
-        let wish = TreeRequest { terminals, tapers: self.taper.clone(), rails: self.rails };
-        let found = offer(&wish, &list).map_err(wrong)?;
+        let request = TreeRequest { terminals, tapers: self.taper.clone(), rails: self.rails };
+        let found = offer(&request, &list).map_err(wrong)?;
         if self.format == Format::Json {
             let answer = json!({
                 "date": list.date, "currency": list.currency, "terminals": terminals, "exactly": found.exactly, "at_least": found.at_least,

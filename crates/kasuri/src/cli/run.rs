@@ -78,7 +78,7 @@ const LOCAL_EXECUTOR: &str = "local";
 impl Run {
     pub(super) fn run(&self, out: &mut dyn Write) -> Result<Exit, Failure> {
         if let Some(owner) = self.owned_by {
-            end_with(owner)?;
+            die_with(owner)?;
         }
         if is_archive(&self.file) {
             return self.run_archive(out);
@@ -284,7 +284,7 @@ fn read_list(file: &Path) -> Result<String, Failure> {
 }
 
 /// Asks the system to kill this process when the process `owner` ends: another worker then computes its run.
-fn end_with(owner: u32) -> Result<(), Failure> {
+fn die_with(owner: u32) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| Failure::Other(format!("--owned-by: {error}")))?;
     if std::os::unix::process::parent_id() != owner {

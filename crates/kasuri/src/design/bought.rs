@@ -219,20 +219,20 @@ fn uplinks(below: u64, taper: f64) -> u64 {
 }
 
 /// All planes for at least the wished terminals on switches of `ports` ports.
-fn planes(wish: &TreeRequest, ports: u64, taper: f64) -> Vec<Plane> {
+fn planes(request: &TreeRequest, ports: u64, taper: f64) -> Vec<Plane> {
     let mut found = Vec::new();
-    if wish.terminals <= ports {
-        found.push(Plane::one_switch(wish.terminals));
+    if request.terminals <= ports {
+        found.push(Plane::one_switch(request.terminals));
     }
     for down in 1..ports {
         let up = uplinks(down, taper);
         if down + up <= ports {
-            found.extend(two_levels(wish, ports, down, up));
-            found.extend(three_levels(wish, ports, down, up, taper));
+            found.extend(two_levels(request, ports, down, up));
+            found.extend(three_levels(request, ports, down, up, taper));
         }
         // As many terminals as without a taper, and fewer spines.
         if taper > 1.0 && 2 * down <= ports {
-            let whole = two_levels(wish, ports, down, down).into_iter().filter(|plane| plane.family == Family::LeafSpine);
+            let whole = two_levels(request, ports, down, down).into_iter().filter(|plane| plane.family == Family::LeafSpine);
             found.extend(whole.filter_map(|plane| {
                 let keep = uplinks(plane.middle, taper);
                 (keep < plane.middle).then_some(Plane { family: Family::Pruned, middle: keep, ..plane })
@@ -243,26 +243,26 @@ fn planes(wish: &TreeRequest, ports: u64, taper: f64) -> Vec<Plane> {
 }
 
 /// Leaves of `down` terminals and `up` uplinks, on the fewest spines that have the ports.
-fn two_levels(wish: &TreeRequest, ports: u64, down: u64, up: u64) -> Vec<Plane> {
+fn two_levels(request: &TreeRequest, ports: u64, down: u64, up: u64) -> Vec<Plane> {
     let tree = |family: Family, leaves: u64, rails: u64| {
         // Parallel links to fewer spines, as long as a spine has the ports.
         let trunk = largest_divisor(up, ports / leaves)?;
         let plane = Plane { family, down, leaves, pods: 1, middle: up / trunk, trunk, core: 0, core_trunk: 0, rails };
         (leaves > 1).then_some(plane)
     };
-    let leaves = wish.terminals.div_ceil(down);
-    let rails = wish.rails.and_then(|rails| tree(Family::Rails, leaves.next_multiple_of(rails), rails));
+    let leaves = request.terminals.div_ceil(down);
+    let rails = request.rails.and_then(|rails| tree(Family::Rails, leaves.next_multiple_of(rails), rails));
     tree(Family::LeafSpine, leaves, 1).into_iter().chain(rails).collect()
 }
 
 /// Pods of leaves below core switches; with a taper at the leaves, and, if leaves have none, above the second level.
-fn three_levels(wish: &TreeRequest, ports: u64, down: u64, up: u64, taper: f64) -> Vec<Plane> {
+fn three_levels(request: &TreeRequest, ports: u64, down: u64, up: u64, taper: f64) -> Vec<Plane> {
     let mut found = Vec::new();
     let mut add = |family: Family, up: u64, core_taper: f64| {
         for trunk in divisors(up) {
             let middle = up / trunk;
             for leaves in 2..=ports / trunk {
-                let pods = wish.terminals.div_ceil(down * leaves);
+                let pods = request.terminals.div_ceil(down * leaves);
                 let above = uplinks(leaves * trunk, core_taper);
                 if pods < 2 || leaves * trunk + above > ports {
                     continue;
@@ -292,7 +292,7 @@ pub struct TreeOffer {
 ///
 /// # Errors
 /// No switch has ports that divide a terminal's rate evenly.
-pub fn offer(wish: &TreeRequest, list: &PriceList) -> Result<TreeOffer, String> {
+pub fn offer(request: &TreeRequest, list: &PriceList) -> Result<TreeOffer, String> {
     let mut best = [BTreeMap::new(), BTreeMap::new()];
     let mut fits = false;
     for switch in &list.switch {
@@ -304,11 +304,11 @@ pub fn offer(wish: &TreeRequest, list: &PriceList) -> Result<TreeOffer, String> 
             }
             fits = true;
             let ports = Ports { switch, breakout, rate, planes: planes_needed.round() as u64 };
-            for &taper in &wish.tapers {
-                for plane in planes(wish, switch.cages * breakout, taper) {
+            for &taper in &request.tapers {
+                for plane in planes(request, switch.cages * breakout, taper) {
                     let key = (plane.family, (taper * 1e6) as u64, ports.planes);
                     let bought = ports.bought(&plane, list);
-                    let is_exact = bought.terminals == wish.terminals;
+                    let is_exact = bought.terminals == request.terminals;
                     for (best, _) in best.iter_mut().zip([true, false]).filter(|(_, exact)| !exact || is_exact) {
                         let known: &mut PricedTree = best.entry(key).or_insert_with(|| bought.clone());
                         if (bought.price, bought.switches) < (known.price, known.switches) {

@@ -17,7 +17,7 @@ mod warm_up;
 pub use booksim::{BookSim, BookSimStatus};
 pub use completion::Completion;
 pub use fixed::Fixed;
-pub use steady_state::{SteadyState, least_cycles};
+pub use steady_state::{SteadyState, min_run_cycles};
 
 use kasuri_config::{Rules, Study};
 use kasuri_model::engine::Controller;

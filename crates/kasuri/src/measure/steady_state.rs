@@ -143,7 +143,7 @@ pub(super) fn interval_cycles(offer: &Offer, max_cycles: u64) -> u64 {
 const MIN_RUN_INTERVALS: u64 = 125;
 
 /// About the fewest cycles of a run that measures until its answer is precise.
-pub fn least_cycles(offer: &Offer, max_cycles: u64) -> u64 {
+pub fn min_run_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     (MIN_RUN_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
 
@@ -177,7 +177,7 @@ impl SteadyState {
             first: None,
             latest: 0.0,
             near_saturation: None,
-            next_doubt: NEAR_SATURATION_FACTOR.saturating_mul(least_cycles(&offer, max_cycles)),
+            next_doubt: NEAR_SATURATION_FACTOR.saturating_mul(min_run_cycles(&offer, max_cycles)),
             obstacle: None,
             restarts: 0,
             redraws: 0,

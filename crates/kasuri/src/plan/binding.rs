@@ -18,7 +18,7 @@ impl Binding {
         if cores.len() != threads {
             return Self { cores: Vec::new() };
         }
-        keep_to(&cores[..1]);
+        bind_to(&cores[..1]);
         Self { cores }
     }
 
@@ -27,7 +27,7 @@ impl Binding {
         let cores = self.cores.clone();
         let at_begin = move |thread: usize| {
             if let Some(core) = cores.get(thread..=thread) {
-                keep_to(core);
+                bind_to(core);
             }
         };
         Threads { at_begin: Arc::new(at_begin), ..threads }
@@ -37,7 +37,7 @@ impl Binding {
 impl Drop for Binding {
     fn drop(&mut self) {
         if !self.cores.is_empty() {
-            keep_to(&self.cores);
+            bind_to(&self.cores);
         }
     }
 }
@@ -57,7 +57,7 @@ fn allowed() -> Vec<usize> {
 
 /// Binds the calling thread to these cores. If the system refuses, that costs time and changes no result.
 #[cfg(target_os = "linux")]
-fn keep_to(cores: &[usize]) {
+fn bind_to(cores: &[usize]) {
     use nix::sched::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
     if cores.iter().all(|&core| set.set(core).is_ok()) {
@@ -66,7 +66,7 @@ fn keep_to(cores: &[usize]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_to(_cores: &[usize]) {}
+fn bind_to(_cores: &[usize]) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

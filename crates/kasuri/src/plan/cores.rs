@@ -78,7 +78,7 @@ pub(super) fn seconds_together(cores: &Cores, runs: &[(f64, usize, Kind)]) -> f6
         }
         let begun = cores.begin_run();
         let lent = cores.lend(useful, kind.takes_any_threads());
-        let end = now + seconds * kind.part_of_time(lent.threads());
+        let end = now + seconds * kind.time_factor(lent.threads());
         last = last.max(end);
         busy.push((end, begun, lent));
     }
@@ -165,14 +165,14 @@ mod tests {
         let together = |jobs, threads, available, runs: &[(f64, usize)]| of_kind(Kind::FlitCycles, jobs, threads, available, runs);
         let one = [(100.0, 50)];
         assert_eq!(together(None, None, 1, &one), 100.0);
-        assert_eq!(together(None, None, 2, &one), 100.0 * Kind::FlitCycles.part_of_time(2));
+        assert_eq!(together(None, None, 2, &one), 100.0 * Kind::FlitCycles.time_factor(2));
         assert_eq!(together(None, Some(1), 2, &one), 100.0);
         assert_eq!(together(None, None, 2, &[(100.0, 1)]), 100.0, "a small run is not worth a second thread");
         assert_eq!(together(None, None, 2, &[(100.0, 50); 4]), 200.0);
         assert_eq!(together(Some(1), None, 2, &[(100.0, 50); 4]), 400.0);
         assert_eq!(together(None, None, 2, &[(100.0, 50), (40.0, 50), (30.0, 50)]), 100.0);
         assert_eq!(together(None, None, 2, &[]), 0.0);
-        assert_eq!(of_kind(Kind::Flow, None, None, 2, &one), 100.0 * Kind::Flow.part_of_time(2));
+        assert_eq!(of_kind(Kind::Flow, None, None, 2, &one), 100.0 * Kind::Flow.time_factor(2));
     }
 
     proptest! {

@@ -199,7 +199,7 @@ impl<'a> RunExecutor<'a> {
     fn reuse(&self, point: &PreparedPoint, row: RunRow) -> RunEnd {
         match self.networks.keep(&point.study.scenario.network, row.get(NETWORK_ID).as_str(), self.store) {
             Ok(id) => {
-                let mut row = row.under(&point.head);
+                let mut row = row.with_head(&point.head);
                 row.set(NETWORK_ID, id);
                 RunEnd::Reused(row)
             }

@@ -60,7 +60,7 @@ pub(crate) fn write_with<C>(
     mut write: impl FnMut(&mut File, &C) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let temporaries: Vec<PathBuf> = files.iter().map(|(path, _)| temporary(path)).collect();
-    let result = write_beside(files, &temporaries, flush, &mut write).and_then(|()| {
+    let result = write_temporaries(files, &temporaries, flush, &mut write).and_then(|()| {
         for ((path, _), temporary) in files.iter().zip(&temporaries) {
             fs::rename(temporary, path).map_err(|error| StoreError::at(path, error))?;
         }
@@ -78,7 +78,12 @@ pub(crate) fn write_with<C>(
     result
 }
 
-fn write_beside<C>(files: &[(PathBuf, C)], temporaries: &[PathBuf], flush: Flush, write: WriteContent<'_, C>) -> Result<(), StoreError> {
+fn write_temporaries<C>(
+    files: &[(PathBuf, C)],
+    temporaries: &[PathBuf],
+    flush: Flush,
+    write: WriteContent<'_, C>,
+) -> Result<(), StoreError> {
     let mut written = Vec::new();
     for ((path, content), temporary) in files.iter().zip(temporaries) {
         // The folder may have become a link since it was checked. The user may give the store itself as one.

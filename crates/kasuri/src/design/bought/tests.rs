@@ -13,7 +13,7 @@ fn list(ports: u64) -> PriceList {
     PriceList::parse(&text).unwrap()
 }
 
-fn wish(terminals: u64, tapers: &[f64], rails: Option<u64>) -> TreeRequest {
+fn request(terminals: u64, tapers: &[f64], rails: Option<u64>) -> TreeRequest {
     TreeRequest { terminals, tapers: tapers.to_vec(), rails }
 }
 
@@ -26,21 +26,21 @@ fn of(offer: &[PricedTree], family: Family) -> Option<&PricedTree> {
 #[test]
 fn full_trees_have_the_switches_of_the_textbooks() {
     for k in [8, 16, 32, 64] {
-        let two = offer(&wish(k * k / 2, &[1.0], None), &list(k)).unwrap();
+        let two = offer(&request(k * k / 2, &[1.0], None), &list(k)).unwrap();
         let tree = of(&two.exactly, Family::LeafSpine).unwrap();
         assert_eq!((tree.switches, tree.spines, tree.links, tree.free_ports), (3 * k / 2, k / 2, k * k / 2, 0), "{k}");
         assert!((tree.all_to_all - 1.0).abs() < 1e-12);
-        let half = offer(&wish(k * k / 4, &[1.0], None), &list(k)).unwrap();
+        let half = offer(&request(k * k / 4, &[1.0], None), &list(k)).unwrap();
         assert_eq!(of(&half.exactly, Family::LeafSpine).unwrap().switches, 3 * k / 4, "{k}");
         assert!(of(&two.exactly, Family::OneSwitch).is_none());
     }
     for k in [8u64, 16] {
-        let three = offer(&wish(k.pow(3) / 4, &[1.0], None), &list(k)).unwrap();
+        let three = offer(&request(k.pow(3) / 4, &[1.0], None), &list(k)).unwrap();
         let tree = of(&three.exactly, Family::ThreeLevels).unwrap();
         assert_eq!((tree.switches, tree.spines, tree.free_ports), (5 * k * k / 4, k * k / 4, 0), "{k}");
         assert!(of(&three.exactly, Family::LeafSpine).is_none());
     }
-    let one = offer(&wish(8, &[1.0], None), &list(8)).unwrap();
+    let one = offer(&request(8, &[1.0], None), &list(8)).unwrap();
     assert_eq!((one.exactly[0].family, one.exactly[0].switches, one.exactly[0].bisection_left), (Family::OneSwitch, 1, None));
     assert!((one.exactly[0].watts - (100.0 + 8.0 * (10.0 + 1.0))).abs() < 1e-9);
 }
@@ -48,7 +48,7 @@ fn full_trees_have_the_switches_of_the_textbooks() {
 /// A taper of 3 puts 48 terminals on a leaf of 64 ports. Of a tree that is pruned to a third the spines are a third, and ports of leaves are free.
 #[test]
 fn tapers_and_pruning_leave_out_links() {
-    let offer = offer(&wish(1536, &[3.0], None), &list(64)).unwrap();
+    let offer = offer(&request(1536, &[3.0], None), &list(64)).unwrap();
     let tapered = of(&offer.exactly, Family::LeafSpine).unwrap();
     assert_eq!((tapered.terminals, tapered.switches, tapered.spines, tapered.free_ports), (1536, 32 + 8, 8, 0));
     assert!((tapered.taper - 3.0).abs() < 1e-9);
@@ -64,7 +64,7 @@ fn tapers_and_pruning_leave_out_links() {
 fn counts_and_rates_are_those_of_the_built_networks() {
     let mut seen = BTreeMap::new();
     for (terminals, ports) in [(8, 8), (24, 8), (96, 16), (100, 16), (128, 12), (250, 12)] {
-        let offer = offer(&wish(terminals, &[1.0, 2.0, 3.0], Some(4)), &list(ports)).unwrap();
+        let offer = offer(&request(terminals, &[1.0, 2.0, 3.0], Some(4)), &list(ports)).unwrap();
         for bought in offer.exactly.iter().chain(&offer.at_least) {
             let network = built(bought.topology, &bought.parameters).unwrap();
             let metrics = Metrics::of(&network);
@@ -86,7 +86,7 @@ fn counts_and_rates_are_those_of_the_built_networks() {
 /// A leaf-spine without one spine is one of a spine less. Two planes of it lose half as much.
 #[test]
 fn a_failed_spine_costs_its_share() {
-    let offer = offer(&wish(96, &[1.0, 2.0], None), &list(16)).unwrap();
+    let offer = offer(&request(96, &[1.0, 2.0], None), &list(16)).unwrap();
     for bought in offer.exactly.iter().filter(|bought| matches!(bought.family, Family::LeafSpine | Family::Pruned)) {
         let mut parameters = bought.parameters.clone();
         parameters.insert("spines".to_owned(), (bought.spines as i64 - 1).into());
@@ -98,8 +98,8 @@ fn a_failed_spine_costs_its_share() {
     }
     let mut two = list(16);
     two.terminal.gbit_per_second = 800.0;
-    let doubled = super::offer(&wish(96, &[1.0], None), &two).unwrap();
-    let single = super::offer(&wish(96, &[1.0], None), &list(16)).unwrap();
+    let doubled = super::offer(&request(96, &[1.0], None), &two).unwrap();
+    let single = super::offer(&request(96, &[1.0], None), &list(16)).unwrap();
     let (one, both) = (of(&single.exactly, Family::LeafSpine).unwrap(), of(&doubled.exactly, Family::LeafSpine).unwrap());
     assert_eq!((both.planes, both.switches, both.terminals, both.terminal_links), (2, 2 * one.switches, 96, 192));
     let halved = |left: Option<f64>| (1.0 + left.unwrap()) / 2.0;
@@ -111,7 +111,7 @@ fn a_failed_spine_costs_its_share() {
 fn rates_that_do_not_go_together_are_refused() {
     let mut odd = list(16);
     odd.terminal.gbit_per_second = 300.0;
-    assert!(offer(&wish(10, &[1.0], None), &odd).unwrap_err().contains("a terminal's 300 Gbit/s are a whole multiple"));
+    assert!(offer(&request(10, &[1.0], None), &odd).unwrap_err().contains("a terminal's 300 Gbit/s are a whole multiple"));
 }
 
 /// Breaking cages out gives more ports of less speed: a terminal of 800 Gbit/s then has two planes of 400.
@@ -119,7 +119,7 @@ fn rates_that_do_not_go_together_are_refused() {
 fn breaking_out_makes_planes() {
     let mut list = PriceList::parse(super::super::EXAMPLE_LIST).unwrap();
     list.terminal.gbit_per_second = 800.0;
-    let offer = offer(&wish(8192, &[1.0], None), &list).unwrap();
+    let offer = offer(&request(8192, &[1.0], None), &list).unwrap();
     let planes: Vec<(u64, u64)> =
         offer.exactly.iter().filter(|bought| bought.family == Family::LeafSpine).map(|bought| (bought.planes, bought.ports)).collect();
     // 64 ports are too few for two levels of 8192 terminals, 128 are just enough.

@@ -136,7 +136,7 @@ impl<M: VcMask> Tile<'_, Full<M>> {
         asked |= self.cross_on_kept_paths(number, now);
         asked |= self.throw_flits_away(number, step, now);
         asked |= self.allocate_crossing(number, step, now);
-        if self.parameters.bidding == Bidding::Speculative && self.layout.full.router.speculation == Speculation::Apart {
+        if self.parameters.bidding == Bidding::Speculative && self.layout.full.router.speculation == Speculation::Separate {
             self.grant_speculative_bids(number);
         }
         self.traverse_all(number, step, now);
