@@ -170,7 +170,7 @@ fn strays(router: &RouterParameters, section: &Section<'_>) -> Vec<ConfigError> 
     if router.architecture != Architecture::OutputQueued {
         return Vec::new();
     }
-    let is_stray = |key: &&String| !RouterParameters::OF_OUTPUT_QUEUES.contains(&key.as_str());
+    let is_stray = |key: &&String| !RouterParameters::OUTPUT_QUEUE_KEYS.contains(&key.as_str());
     let problem = "has no meaning for output-queued routers, which have one queue for each output: no virtual channels, input buffers or \
                    credits, and no switch that is allocated; leave it out";
     section.table.keys().filter(is_stray).map(|key| section.error(key, problem)).collect()

@@ -26,7 +26,7 @@ const DISTANCE_BUDGET: u64 = 200_000_000;
 pub(crate) fn completion_bound(study: &Study) -> Option<f64> {
     let closed = study.scenario.workload.as_ref().filter(|closed| closed.parts.len() == 1)?;
     let collective = closed.workload.collective()?;
-    let once = at_terminals(&study.scenario.network, &collective)?.max(at_cuts(&study.scenario.network, &collective));
+    let once = bound_at_terminals(&study.scenario.network, &collective)?.max(bound_at_cuts(&study.scenario.network, &collective));
     // Parts of a vector may leave flits almost empty, which still take a cycle.
     let sends = collective.least.is_some_and(|least| least.sent > 0);
     Some(least_cycles(&study.scenario.network, once * f64::from(collective.times)).max(if sends { 1.0 } else { 0.0 }))
@@ -139,7 +139,7 @@ impl Demand {
 }
 
 /// The bound by cuts between routers and by distances.
-fn at_cuts(network: &Network, collective: &Collective<'_>) -> f64 {
+fn bound_at_cuts(network: &Network, collective: &Collective<'_>) -> f64 {
     let Some(demand) = Demand::of(collective) else { return 0.0 };
     let Some(ranks) = homes(network, collective) else { return 0.0 };
     let graph = Graph::of(network);

@@ -1,7 +1,7 @@
 //! Suggests keys that would bring an all-to-all nearer to its bound.
 //!
 //! Candidates are found by counting the messages of the phases on the channels ([`kasuri_workload::schedule`]). The experiment is then run
-//! with these keys, and the hint gives the result.
+//! with these keys, and the hint reports the result.
 
 use crate::plan::PreparedPoint;
 use crate::results::RunRow;
@@ -27,11 +27,11 @@ pub(crate) const MAX_SEARCHED_RANKS: u32 = 128;
 /// A collective with this efficiency needs no hint.
 pub(crate) const EFFICIENT_SHARE: f64 = 0.9;
 
-/// A hint must make the operation faster by this factor.
-const WORTH: f64 = 1.1;
+/// A hint must speed up the operation by this factor.
+const MIN_SPEEDUP: f64 = 1.1;
 
-/// Flits times routers up to which a run is repeated for a hint: it takes as long as the first one.
-const MOST_REPEATED: f64 = 5e7;
+/// The most flit hops of a run repeated for a hint: it takes as long as the first one.
+const MAX_REPEATED_FLIT_HOPS: f64 = 5e7;
 
 /// Faster settings by network and job: many runs share them.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Settings that may make a collective faster, after a run.
+    /// A setting that may speed up the collective of this run.
     pub(crate) fn suggestion(&self, preparation: &mut Preparation<'_>, point: &PreparedPoint, row: &RunRow) -> Option<Suggestion> {
         let (bound, completion) = (row.number("completion_bound")?, row.number("completion_time")?);
         let is_long = point.method() == Method::Cycles && row.number("flit_hops").is_none_or(|hops| hops > MAX_REPEATED_FLIT_HOPS);
@@ -131,7 +131,7 @@ pub(crate) fn fastest_of(
 pub(crate) type Setting = (&'static str, &'static str, &'static str);
 
 impl Suggestion {
-    /// The settings that a point's file does not have yet.
+    /// The settings to change in a point's file; empty if all are set already.
     pub(crate) fn settings(&self, point: &Point, study: &Study) -> Vec<Setting> {
         let schedule = study.scenario.workload.as_ref().and_then(|closed| Some(closed.workload.collective()?.schedule));
         let mut settings = Vec::new();
@@ -146,8 +146,7 @@ impl Suggestion {
         settings
     }
 
-    /// The line of a hint that has been tried, from the cycles of the run, the cycles of the run with these settings, and their bound.
-    /// `None` if they gain too little.
+    /// The line of a tested hint: the cycles of the run, of that with these settings, and their bound. `None` for too small a gain.
     pub(crate) fn line(&self, settings: &[Setting], [completion, tried, bound]: [f64; 3]) -> Option<String> {
         if completion < MIN_SPEEDUP * tried {
             return None;
@@ -155,7 +154,7 @@ impl Suggestion {
         let keys: Vec<String> = settings.iter().map(|(section, key, value)| format!("{section}.{key} = \"{value}\"")).collect();
         let (phases, times) = (self.phases, self.message_times);
         let counted = if u64::from(phases) == times { String::new() } else { format!(" in {times} message times") };
-        // Rounded down: a run with these keys is at least as efficient.
+        // Rounded down, so that the keys keep the promise.
         let efficiency = (100.0 * bound / tried).floor() / 100.0;
         Some(format!("{} would need {phases} phases{counted}: efficiency {efficiency:.2}", keys.join(" with ")))
     }

@@ -203,12 +203,12 @@ fn cycles(study: &Study) -> f64 {
     }
     let terminals = f64::from(scenario.network.terminal_count().max(1));
     let packets = (PACKETS_TIMES_PRECISION_SQUARED / measure.precision.powi(2)).max(MIN_PACKETS).max(MIN_PACKETS_PER_TERMINAL * terminals);
-    let least = least_cycles(&Offer::of(scenario), measure.max_cycles) as f64;
-    (packets * longest_mean_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
+    let least = min_run_cycles(&Offer::of(scenario), measure.max_cycles) as f64;
+    (packets * longest_packet(scenario) / (terminals * load(scenario).max(1e-6))).max(least).min(most)
 }
 
 /// Mean packet length of the class with the longest packets, flits.
-fn longest_mean_packet(scenario: &Scenario) -> f64 {
+fn longest_packet(scenario: &Scenario) -> f64 {
     scenario.classes.iter().map(|class| class.sizes.mean()).fold(1.0, f64::max)
 }
 
@@ -219,16 +219,16 @@ fn search_cycles(study: &Study) -> f64 {
     if measure.cycles.is_some() {
         return SEARCH_TRIALS * cycles(study);
     }
-    let shorter = (SEARCHED_FLITS / longest_mean_packet(&study.scenario)).powf(SHORTER_PACKETS);
-    (CYCLES_OF_SEARCH * shorter * SEARCHED_PRECISION / measure.precision).min(most)
+    let shorter = (SEARCH_CYCLES_PACKET_FLITS / longest_packet(&study.scenario)).powf(PACKET_LENGTH_POWER);
+    (SEARCH_CYCLES * shorter * SEARCH_CYCLES_PRECISION / measure.precision).min(most)
 }
 
 /// Typical channels of a path.
 const CHANNELS_PER_PATH: f64 = 8.0;
 
-/// Steps of routes, and pairs of terminals, beyond which formulas of open traffic take samples.
-const SAMPLED_STEPS: f64 = 8e6;
-const SAMPLED_PAIRS: f64 = 2e7;
+/// Route steps, and pairs of terminals, up to which formulas of open traffic are exact; beyond, they sample.
+const MAX_EXACT_ROUTE_STEPS: f64 = 8e6;
+const MAX_EXACT_PAIRS: f64 = 2e7;
 
 /// Steps of routes that formulas walk. Routes to one router are walked together, unless they differ by the terminal there.
 fn units_of_formulas(scenario: &Scenario) -> f64 {

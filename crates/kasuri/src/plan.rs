@@ -65,9 +65,9 @@ pub struct RunOptions {
     pub stop: Stop,
     /// The text of the experiment file, kept in the store as `input.toml`.
     pub input: Option<String>,
-    /// The common text of experiments that share a table, which settings do not change; `input` by default.
+    /// The common text of experiments that share a table, if it is not `input`: a text that settings do not change.
     pub origin: Option<String>,
-    /// The rows join those of the same origin in the folder's table, like those of an experiment with changed settings.
+    /// The rows join those of the same origin in the folder's table, as for an experiment with settings.
     pub joins: bool,
     /// The costs of runs on this machine, for the remaining time in the progress bar.
     pub costs: Costs,
@@ -421,7 +421,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A hash of the common text of experiments that share a table. Other results belong in another table.
+/// A hash of the common part of experiments that share a table. A different hash means a different table.
 fn origin(options: &RunOptions) -> Option<String> {
     let text = options.origin.as_ref().or(options.input.as_ref())?;
     Some(blake3::hash(format!("{RESULTS_VERSION}\n{text}").as_bytes()).to_hex()[..32].to_owned())

@@ -158,7 +158,7 @@ impl<'a, L: RouterCycle> Run<'a, L> {
                 return Ok(Halt::Over);
             }
             windows += 1;
-            if windows.is_multiple_of(poll_interval) && controller.wants_end() {
+            if windows.is_multiple_of(poll_interval) && controller.should_stop() {
                 return Ok(Halt::AtEnd);
             }
             let before = self.cycle;

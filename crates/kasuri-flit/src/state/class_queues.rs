@@ -42,7 +42,7 @@ impl ClassQueues {
         let mut queue_of_class: Vec<usize> = Vec::new();
         let mut queues = 0;
         for number in 0..scenario.classes.len() {
-            let shared = scenario.coins_of(number).filter(|&first| first < number);
+            let shared = scenario.coin_stream_of(number).filter(|&first| first < number);
             queue_of_class.push(shared.map_or(queues, |first| queue_of_class[first]));
             queues += usize::from(shared.is_none());
         }

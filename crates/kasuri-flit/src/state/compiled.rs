@@ -101,7 +101,7 @@ impl Compiled {
         // What is lost in a window is not sent again before its end.
         let resend_after = scenario.failure.as_ref().and_then(|failure| failure.resend_after);
         let window = window.min(resend_after.unwrap_or(u32::MAX).max(1));
-        let hint_cycles = router.cycles_of_hint();
+        let hint_cycles = router.total_hint_cycles();
         let periodic = facts::has_slow_channel(network) || hint_cycles > 0;
         let all_slots: u64 = tiles.iter().map(|tile| tile.slots_of_routers).sum();
         let parameters = Parameters {

@@ -117,6 +117,6 @@ fn outcome(scenario: &Scenario, sums: Totals) -> Outcome {
         channel_flits: sums.channel_flits,
         ..Outcome::new(Status::Completed)
             .completed(Some((least_cycles(network, busiest as f64), Vec::new())))
-            .leaving_out(NOT_MODELLED, std::iter::once("workload.synchronisation".to_owned()).chain(sums.approximations))
+            .with_ignored_keys(NOT_MODELLED, std::iter::once("workload.synchronisation".to_owned()).chain(sums.approximations))
     }
 }

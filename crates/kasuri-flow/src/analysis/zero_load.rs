@@ -48,7 +48,7 @@ pub fn zero_load(scenario: &Scenario) -> Result<ZeroLoad, AnalysisError> {
 fn can_stall(scenario: &Scenario, kind: &Packets<'_>) -> bool {
     let (network, pipeline, router) = (&scenario.network, &scenario.pipeline, &scenario.router);
     let longest = network.links().iter().map(|link| link.latency).max().unwrap_or(0);
-    let around = pipeline.credit_loop(longest, router.credit_delay) + u64::from(router.cycles_of_hint());
+    let around = pipeline.credit_loop(longest, router.credit_delay) + u64::from(router.total_hint_cycles());
     kind.sizes.max() > router.channel_depth() && u64::from(router.channel_depth()) < around
 }
 

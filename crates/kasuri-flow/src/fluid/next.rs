@@ -95,7 +95,7 @@ impl Fluid<'_> {
 
     /// Cycles from the end of a transfer to the arrival of the last flit; less than 0 if the last flit arrives while it still occupies the
     /// slowest channel.
-    pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], drawn: &Drawn) -> f32 {
+    pub(super) fn head_latency(&self, source: TerminalId, others: &[u32], drawn: &SourceMessage) -> f32 {
         if !self.routes.with_latency {
             return 0.0;
         }

@@ -3,7 +3,7 @@
 use super::control::ControlEvent;
 use super::packets::{NONE, Packet};
 use super::state::Run;
-use kasuri_model::sources::Drawn;
+use kasuri_model::sources::SourceMessage;
 use kasuri_network::id::TerminalId;
 use kasuri_network::routing::{SourceChoice, packet_key};
 

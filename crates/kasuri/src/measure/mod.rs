@@ -43,7 +43,7 @@ pub trait Measurement: Controller {
     /// The findings beyond the statistics of the engine.
     fn report(&self) -> Report;
 
-    /// The state of the measurement, in a clause, for a user who waits for it.
+    /// The progress of the measurement, in a clause for a waiting user.
     fn progress(&self) -> Option<String> {
         None
     }

@@ -11,9 +11,9 @@
 //! Sources with a random phase ([`Offer::phase_cycles`]) would repeat the answer of that one draw; so their phases are redrawn from time to
 //! time, and the stretches between are the samples.
 //!
-//! A network that is found saturated has no mean latency. Its accepted throughput has a steady state, so that is measured
-//! instead, to the same precision. A load so near to saturation that its latency cannot be known within the limit
-//! ([`SteadyState::cycles_to_precision`]) is treated alike, before the limit is reached.
+//! A saturated network has no mean latency. Its accepted throughput has a steady state, so that is measured instead, to the same precision.
+//! The same holds for a load so near to saturation that its latency cannot be known within the limit
+//! ([`SteadyState::cycles_to_precision`]): this is decided early, without waiting.
 //!
 //! The confidence interval comes from all packets that arrive in an interval, whenever they were created. The packets of the
 //! result are those created while measuring. The two differ only at the edges; among the packets created *and* arrived since
@@ -43,9 +43,9 @@ pub struct SteadyState {
     /// Mean packet latency in the first and in the last interval that had one.
     first: Option<f64>,
     latest: f64,
-    /// Why a run counts as saturated although its content does not grow for certain.
+    /// The evidence for a saturated run with an uncertain trend.
     near_saturation: Option<NearSaturation>,
-    /// When that is tested next: each time that the run has grown by a tenth.
+    /// The cycle of the next check of that: whenever the run has grown by a tenth.
     next_doubt: u64,
     /// The last obstacle to the end of a run with a precise latency.
     obstacle: Option<Obstacle>,
@@ -63,12 +63,12 @@ enum Stage {
     MeasuringThroughput,
 }
 
-/// A load too near to saturation for a mean latency.
+/// A load so near to saturation that no mean latency comes out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct NearSaturation {
     /// The mean latency over that of the first packets.
     slowdown: f64,
-    /// The cycles after which the mean would be as precise as wanted.
+    /// The cycles until the mean would have the wanted precision.
     cycles: f64,
 }
 
@@ -147,17 +147,17 @@ pub fn min_run_cycles(offer: &Offer, max_cycles: u64) -> u64 {
     (MIN_RUN_INTERVALS * interval_cycles(offer, max_cycles)).min(max_cycles)
 }
 
-/// After this multiple of the cycles of the shortest run a load may count as near saturation: nearly all runs have ended by then.
-const CYCLES_OF_DOUBT: u64 = 20;
+/// A load is near saturation only after this many times the cycles of the shortest run: nearly all runs have ended by then.
+const NEAR_SATURATION_FACTOR: u64 = 20;
 
-/// Packets that take this multiple of their time in an empty network are at saturation, as in the search for the saturation load.
+/// A load is saturated if packets take this many times the latency of an empty network, as in the search for the saturation load.
 const SATURATED_SLOWDOWN: f64 = 3.0;
 
-/// The expected end must be beyond this multiple of the limit: an extrapolated one is sometimes half of the true one.
-const BEYOND_LIMIT: f64 = 4.0;
+/// A precision counts as unreachable if it needs this many times the limit: the extrapolation is at times half of the truth.
+const UNREACHABLE_PRECISION_FACTOR: f64 = 4.0;
 
-/// The correlation time of a latency that has not settled, as a part of the warm-up so far, at least.
-const MEMORY_OF_WARM_UP: f64 = 0.1;
+/// The least memory of an unsettled latency, as a share of the warm-up.
+const MIN_WARM_UP_MEMORY: f64 = 0.1;
 
 impl SteadyState {
     /// `precision`: relative half-width of the 95 % confidence interval of the mean packet latency, above 0.
@@ -217,8 +217,8 @@ impl SteadyState {
         }
     }
 
-    /// Is the load so near to saturation that its latency cannot be known before the limit? Then packets are slow, too; a run at a low load
-    /// that waits for a rare event does not count.
+    /// Whether the load is so near to saturation that its latency cannot be known before the limit. Then packets are slow, too: waiting for
+    /// a rare event at a low load does not count.
     fn is_near_saturation(&self) -> Option<NearSaturation> {
         if self.offer.phase_cycles.is_some() {
             return None;
@@ -228,8 +228,8 @@ impl SteadyState {
         (found.slowdown > SATURATED_SLOWDOWN && found.cycles > UNREACHABLE_PRECISION_FACTOR * self.max_cycles as f64).then_some(found)
     }
 
-    /// The cycles of a run until its mean latency is as precise as wanted. While measuring, the present interval narrows with the root of
-    /// time. A latency that has not settled has a correlation time t, and its mean over a time T a variance of 2 t/T of its own (Whitt,
+    /// The cycles until the mean latency has the wanted precision. While measuring, the present confidence interval narrows with the root
+    /// of time. An unsettled latency has a memory of time t, and its mean over a time T has a variance of 2 t/T times its own (Whitt,
     /// Management Science 35, 1989), which is about the square of the mean near saturation.
     fn cycles_to_precision(&self) -> Option<f64> {
         match self.stage {
@@ -528,8 +528,8 @@ mod tests {
         }
     }
 
-    /// At u = 0.9995 of their capacity queues have a correlation time of more than 1/(1 - u)^2 packets: 10 million cycles give no mean.
-    /// That is found in a part of this time, and loads with a mean are not mistaken for it.
+    /// At 0.9995 of their service rate queues have a memory of 1/(1 - u)^2 packets and more: 10 million cycles give no mean. That is
+    /// recognised in a part of this time; loads with a mean are not mistaken for it.
     #[test]
     fn loads_near_saturation_are_decided() {
         for seed in 0..4 {

@@ -1,18 +1,18 @@
-//! Runs that take far longer than estimated: notices of their state.
+//! Reports runs that take far longer than estimated, with the reason, while they continue.
 
 use crate::measure::{Measurement, Report};
 use kasuri_model::engine::{Command, Controller, Interval};
 use std::time::{Duration, Instant};
 
-/// A run is overdue after this multiple of its estimate; the next notice comes at this multiple of the time of the last.
-const OVERDUE: f64 = 20.0;
-const NEXT_NOTICE: f64 = 4.0;
+/// A run is overdue after this many times its estimate; each further notice comes after this many times the time of the last.
+const OVERDUE_FACTOR: f64 = 20.0;
+const NEXT_NOTICE_FACTOR: f64 = 4.0;
 
-/// A run that is shorter than this is not overdue, however it was estimated.
-const SHORT: Duration = Duration::from_secs(2);
+/// A shorter run is never overdue, whatever its estimate.
+const MIN_OVERDUE_TIME: Duration = Duration::from_secs(2);
 
-/// A measurement with a watch on its time.
-pub(super) struct Overdue<'a> {
+/// A measurement that reports when its run is overdue.
+pub(super) struct OverdueWatch<'a> {
     rules: Box<dyn Measurement>,
     begin: Instant,
     expected: f64,
@@ -20,9 +20,8 @@ pub(super) struct Overdue<'a> {
     notice: &'a dyn Fn(String),
 }
 
-impl<'a> Overdue<'a> {
-    /// A run that is expected to take `expected` seconds from now on, if that is known; `notice` gets a sentence each time that it is
-    /// overdue.
+impl<'a> OverdueWatch<'a> {
+    /// A run expected to take `expected` more seconds, if known; `notice` gets a sentence each time that it is overdue.
     pub(super) fn new(rules: Box<dyn Measurement>, expected: Option<f64>, notice: &'a dyn Fn(String)) -> Self {
         let due = expected.and_then(|seconds| Duration::try_from_secs_f64(OVERDUE_FACTOR * seconds).ok());
         let next = due.map_or(Duration::MAX, |due| due.max(MIN_OVERDUE_TIME));
@@ -37,10 +36,10 @@ impl<'a> Overdue<'a> {
         if elapsed < self.next {
             return;
         }
-        self.next = elapsed.mul_f64(NEXT_NOTICE);
-        let state = self.rules.progress().map_or(String::new(), |state| format!("; {state}"));
+        self.next = elapsed.mul_f64(NEXT_NOTICE_FACTOR);
+        let progress = self.rules.progress().map_or(String::new(), |progress| format!("; {progress}"));
         let (elapsed, expected) = (elapsed.as_secs_f64(), self.expected);
-        (self.notice)(format!("has taken {elapsed:.1} s; about {expected:.2} s were expected, {cycles} cycles so far{state}"));
+        (self.notice)(format!("has taken {elapsed:.1} s ({cycles} cycles so far; estimate: about {expected:.2} s){progress}"));
     }
 }
 
@@ -112,8 +111,8 @@ mod tests {
         }
     }
 
-    /// There is no notice before twenty times the estimate, in the first two seconds, or of a run that ends; then one, and the next after
-    /// four times as much.
+    /// No notice before twenty times the estimate, on a run of less than two seconds, or on one that ends; then one, until four times that
+    /// time has passed.
     #[test]
     fn an_overdue_run_is_reported() {
         for (expected, begun_before, notices) in [(0.2, 3.0, 0), (0.2, 5.0, 1), (0.001, 1.5, 0), (0.001, 2.5, 1)] {

@@ -187,7 +187,7 @@ fn is_trusted(study: &Study, method: Method) -> bool {
 /// Places and steps of routes to check before a run; `None` for no check.
 pub(crate) fn deadlock_budget(study: &Study, method: Method) -> Option<u64> {
     match is_trusted(study, method) {
-        // The engine itself reports a message that does not arrive.
+        // The engine itself reports an undeliverable message.
         true if method == Method::Rates => None,
         true if study.promises_no_deadlock() => Some(PROMISED_BUDGET),
         true => Some(SAMPLE_BUDGET),

@@ -63,7 +63,7 @@ pub(super) struct RunExecutor<'a> {
     failure: Mutex<Option<RunError>>,
     costs: &'a Costs,
     progress: Progress,
-    /// Are overdue runs reported on standard error?
+    /// True if overdue runs are reported on standard error.
     reports_overdue: bool,
     tally: Tally,
     hints: Hints,
@@ -220,7 +220,7 @@ impl<'a> RunExecutor<'a> {
         let engine = preparer.engine(&point.study);
         let _begun = self.cores.begin_run();
         let begin = Meter::begin();
-        // A panic is a defect of ours; the other runs are none the worse for it. What it leaves half changed dies with the run.
+        // A panic is an internal error and does not affect the other runs. Its half-changed data dies with the run.
         let seconds = self.reports_overdue.then(|| self.costs.seconds(work));
         let notice = |sentence: String| self.progress.print(&format!("note: run {} {sentence}", point.key()));
         let trial = catch_unwind(AssertUnwindSafe(|| match point.study.measure.search {
@@ -239,7 +239,7 @@ impl<'a> RunExecutor<'a> {
             Err(payload) => return self.fail(point, format!("internal error: {}", panic_text(&*payload)), false),
         };
         begin.end(&mut row);
-        // The trial for a hint does not count in the run's time.
+        // Runs for a hint do not count in the run's time.
         match self.hint(point, preparer, engine, &row) {
             Ok(hint) => row.set("hint", hint),
             Err(NoOutcome::Stopped) => return RunEnd::Stopped,
@@ -260,7 +260,7 @@ impl<'a> RunExecutor<'a> {
         }
     }
 
-    /// Keys that make the collective of a run faster, by a trial of the same run with them.
+    /// Keys that make the collective of a run faster: the same run with them has been tried.
     fn hint(
         &self,
         point: &PreparedPoint,
@@ -272,7 +272,7 @@ impl<'a> RunExecutor<'a> {
         let settings = suggestion.settings(&point.point, &point.study);
         let changed = efficiency::with_settings(&point.point, &settings).filter(|_| !settings.is_empty());
         let (Some(changed), Some(completion)) = (changed, row.number("completion_time")) else { return Ok(None) };
-        // Keys that exclude each other, or a routing that can deadlock, do not make a hint.
+        // Keys that cannot be set together, or a routing that can deadlock, are no hint.
         let Ok(mut study) = preparer.prepare(&changed) else { return Ok(None) };
         let most = efficiency::patience(completion).min(study.measure.max_cycles);
         (study.measure.max_cycles, study.scenario.max_cycles) = (most, most);
@@ -301,7 +301,7 @@ impl<'a> RunExecutor<'a> {
         RunEnd::Stopped
     }
 
-    /// Runs a study once, on as many threads as are free and of use. `notice` gets a sentence if that takes far more than `seconds`.
+    /// Runs a study once, on all free threads that speed it up. `notice` gets a sentence if that takes far more than the expected seconds.
     fn trial(
         &self,
         mut study: Study,
@@ -397,8 +397,8 @@ struct Trial {
 }
 
 impl Trial {
-    /// An entry of `not_modelled` for engines that follow messages, if a terminal represents a machine with links of several speeds, such
-    /// as a GPU with NVLink and a network card.
+    /// A note on links of several speeds at a terminal, such as a GPU with NVLink and a network card, which message-level engines do not
+    /// distinguish.
     fn links_take_turns(&self) -> Option<String> {
         let scenario = &self.study.scenario;
         let network = &scenario.network;

@@ -91,7 +91,7 @@ impl<'a> Simulation<'a> {
         loop {
             let end = (begin + controller.interval_cycles().max(1)).min(self.scenario.max_cycles.max(begin + 1));
             let limit = end.saturating_mul(self.cycle);
-            let goes_on = |next: &Reverse<(Time, u64, Event)>| next.0.0 < limit && !controller.wants_end();
+            let goes_on = |next: &Reverse<(Time, u64, Event)>| next.0.0 < limit && !controller.should_stop();
             while let Some(&Reverse((time, _, event))) = self.agenda.peek().filter(|next| goes_on(next)) {
                 self.agenda.pop();
                 self.now = time;
