@@ -1,10 +1,7 @@
-//! What crosses the border of a tile: flits, credits, and the records of packets with their heads.
+//! The border of a tile: the far ends of its channels, and the mail for the tiles that own them.
 //!
-//! The far end of a channel that leaves the tile has an address of its own behind the terminals'. Flits and credits are posted there as to
-//! any other port, so that no loop over a tile's state knows of borders. At the end of each window what is due in the next one at these
-//! addresses is put into mail for the tiles that own the far ends ([`Tile::put_mail`]). Between windows the mail is handed over, and each tile
-//! takes what has come for it before it goes on ([`Tile::take_mail`]). Nothing arrives earlier than a window after it was posted, so
-//! nothing comes late.
+//! The far end of a channel that leaves the tile has an address behind the terminals'. Flits and credits are posted there as to any other
+//! port, so that no loop over a tile's state knows of borders. What becomes of them at the end of a window: `run/mail.rs`.
 //!
 //! Both tiles number the channels between them in the same order ([`Crossings`]), that of the ports of the tile that takes the mail. So credits
 //! and most flits cross as words of 64 bits out of one tile's wheel, and what is posted in the other's lies side by side.
