@@ -217,7 +217,7 @@ mod tests {
     fn what_is_wrong_is_named_by_its_line() {
         for (old, new, expected) in [
             ("Switch\t6 ", "Switch\tsix ", "t:6: invalid node `Switch\tsix \"S-0002c900000010a0\"`"),
-            ("[5]\t\"H", "[5\t\"H", "t:7: `[5\t"),
+            ("[5]\t\"H", "[5\t\"H", "t:7: invalid port `[5\t"),
             ("lid 15 4xQDR\n\n", "lid 15 4xQD\n\n", "t:7: invalid rate `4xQD` at the end"),
             ("lmc 2", "lmc 9", "t:11: has an lmc of 9"),
             ("lid 15 lmc", "lid 99999999 lmc", "t:11: has lid 99999999"),

@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_line() {
         for (old, new, expected) in [
-            ("CA   182", "CB   182", "p:2: `CB   182"),
+            ("CA   182", "CB   182", "p:2: invalid port `CB   182"),
             ("4x QDR - SW", "4x QQR - SW", "p:2: invalid rate `4x QQR`"),
-            ("'node179 HCA-1' )", "'node17", "p:3: `SW    18 17"),
+            ("'node179 HCA-1' )", "'node17", "p:3: invalid port `SW    18 17"),
             ("SW    18 19", "RT    18 19", "p:4: calls node 0x00066a00ec002dd9 something else than line 3"),
         ] {
             let error = parse("p", PAIR.replacen(old, new, 1).as_bytes()).unwrap_err().to_string();

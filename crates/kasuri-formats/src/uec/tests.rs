@@ -140,7 +140,7 @@ fn errors_of_matrices_name_the_line_and_the_word() {
         ("\n13->7", "\nfailure switch_type AGG switch_id 0 link_id 0\n13->7", "m:8: failure: missing links are not modelled"),
         ("\n13->7", "\nsomething\n13->7", "m:8: `something` begins neither a connection"),
         ("id 7 oneshot", "id 8 oneshot", "m:6: send_done_trigger: trigger 7 is not described"),
-        ("id 7 oneshot", "id 7 barrier", "m:10: barrier: `count` and how often"),
+        ("id 7 oneshot", "id 7 barrier", "m:10: barrier: `count` and a number of signals"),
         ("id 7 oneshot", "id 7 sometimes", "m:10: unknown trigger kind `sometimes`"),
         ("id 7 oneshot", "id 7 oneshot now", "m:10: unexpected `now` after the trigger"),
         ("id 7 oneshot", "7 oneshot", "m:10: a trigger is written"),

@@ -139,7 +139,7 @@ fn links_between_meshes_need_their_chips() {
     assert_eq!((found.other_routers, cables, found.tables.unwrap().unreachable), (128, 4 * 128 + 5, 0));
     assert_eq!(fabric.network.terminal_names().of(127), "3:31");
     for wrong in ["", "0:0", "0:0=1", "a:0=1:0", "0:0=1:0*0", "0:0=1:0*x"] {
-        assert!(Join::parse(wrong).unwrap_err().contains("give MESH:CHIP=MESH:CHIP"), "{wrong}");
+        assert!(Join::parse(wrong).unwrap_err().contains("expected MESH:CHIP=MESH:CHIP"), "{wrong}");
     }
 }
 
@@ -271,7 +271,7 @@ fn lists_and_graphs_keep_their_rates() {
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(2))), ("100 Gbit/s", "400 Gbit/s"));
     // Without rates the user gives the rate of a link of period 1.
     let plain = "terminal 0 router a\nrouter a router b period=4\nterminal 1 router b\n";
-    assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: gives no rate of its links (gbit=); say it with --link-rate"));
+    assert!(of("l.txt", plain, None).unwrap_err().contains("l.txt: gives no rate of its links (gbit=); give it by --link-rate"));
     let fabric = of("l.txt", plain, Speed::from_gbit_per_second(200.0)).unwrap();
     assert_eq!((fabric.rate(ChannelId(0)), fabric.rate(ChannelId(4))), ("200 Gbit/s", "50 Gbit/s"));
     assert!(of("g.xml", "<svg/>", None).unwrap_err().contains("g.xml:1: begins with <svg>"));

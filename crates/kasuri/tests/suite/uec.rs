@@ -140,7 +140,7 @@ fn wrong_input_ends_with_status_2_and_a_remedy() {
     wrong(&file("f.topo", "Nodes 16\nTiers 2\n"), &matrix, &[], "f.topo:1: podsize is missing");
     let many = file("many.cm", "Nodes 17\nConnections 1\n0->16 start 0 size 1\n");
     wrong(&topology, &many, &[], "Nodes is 17, but the fabric");
-    wrong(&topology, &file("m.cm", "Nodes 16\nConnections 1\n0->16 start 0 size 1\n"), &[], "m.cm:3: destination: `16`");
+    wrong(&topology, &file("m.cm", "Nodes 16\nConnections 1\n0->16 start 0 size 1\n"), &[], "m.cm:3: destination: invalid number `16`");
     wrong(&topology, Path::new("nowhere.cm"), &[], "nowhere.cm: cannot be read");
     wrong(&topology, &matrix, &["--paths", "3"], "expected a power of two");
     wrong(&topology, &matrix, &["--mtu", "64"], "nothing is left for payload");
