@@ -92,7 +92,7 @@ type TableMark = (u64, u64, SystemTime);
 
 /// Another process is computing the run.
 #[derive(Debug)]
-pub(crate) struct ClaimedElsewhere;
+pub(crate) struct ForeignClaim;
 
 /// The use of a store by a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,8 +261,8 @@ impl Store {
     ///
     /// # Errors
     /// Another process has it.
-    pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, ClaimedElsewhere> {
-        self.claims.as_ref().map(|claims| claims.claim(key).ok_or(ClaimedElsewhere)).transpose()
+    pub(crate) fn claim(&self, key: &str) -> Result<Option<Claim<'_>>, ForeignClaim> {
+        self.claims.as_ref().map(|claims| claims.claim(key).ok_or(ForeignClaim)).transpose()
     }
 
     fn row_path(&self, key: &str) -> PathBuf {

@@ -15,7 +15,7 @@ use crate::measure::{Measurement, Offer, Report, controller, saturation};
 use crate::networks::Networks;
 use crate::results::{NETWORK_ID, RowHead, RunRow, Vector, vectors};
 use crate::stop::{Interruptible, Stop};
-use crate::store::{ClaimedElsewhere, Failure, Store, StoredRun};
+use crate::store::{Failure, ForeignClaim, Store, StoredRun};
 use crate::tally::Tally;
 use kasuri_config::{Search, Study, Until};
 use kasuri_model::engine::{Engine, EngineError, Method, Outcome, Status};
@@ -155,7 +155,7 @@ impl<'a> RunExecutor<'a> {
     ///
     /// # Errors
     /// Another process is computing it.
-    fn finish(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> Result<RunReport, ClaimedElsewhere> {
+    fn finish(&self, planned: &CheckedRun, preparer: &mut Preparer<'a>) -> Result<RunReport, ForeignClaim> {
         // Until the row is in the store.
         let _claim = self.store.map_or(Ok(None), |store| store.claim(&planned.key.to_string()))?;
         Ok(self.finish_claimed(planned, preparer))
