@@ -225,7 +225,7 @@ mod tests {
         let mut text = Vec::new();
         write_json(&rows, false, &mut text).unwrap();
         assert_eq!(read_table(&text).unwrap().runs, rows);
-        for (text, problem) in [("{\"rows\": []}", "no list `runs`"), ("{\"runs\": [1]}", "no object"), ("{", "damaged")] {
+        for (text, problem) in [("{\"rows\": []}", "no list `runs`"), ("{\"runs\": [1]}", "is not an object"), ("{", "damaged")] {
             assert!(damage("runs.json", text.as_bytes()).unwrap().contains(problem), "{text}");
         }
     }

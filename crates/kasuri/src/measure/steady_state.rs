@@ -581,7 +581,7 @@ mod tests {
         let (accepted, notes) = (queues.accepted_throughput(), controller.report().notes);
         // Of 16 sources with 0.06 packets a cycle the rate of 100,000 cycles has a standard error of a third of a per cent.
         assert!((accepted / 0.3 - 1.0).abs() < 0.01, "{accepted}");
-        assert!(notes.iter().any(|note| note.contains("were accepted where 0.2000 are offered")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("were accepted but 0.2000 offered")), "{notes:?}");
     }
 
     /// Beyond saturation the accepted rate is that of the servers, 1 flit per cycle.
