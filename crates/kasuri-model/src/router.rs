@@ -1141,7 +1141,11 @@ mod tests {
             ("switch_allocator = { name = \"separable-input-first\", arbiter = { groups = 0 } }", "switch_allocator", "at least 1"),
             ("port_buffer_flits = 16", "port_buffer_flits", "set buffer_policy"),
             ("buffer_policy = \"shared\"\nprivate_flits = 0", "private_flits", "at least 1 private place"),
-            ("buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7", "port_buffer_flits", "8, the virtual channels' private places"),
+            (
+                "buffer_policy = \"shared\"\nvirtual_channels = 8\nport_buffer_flits = 7",
+                "port_buffer_flits",
+                "8, the virtual channels' private places",
+            ),
             ("buffer_policy = \"limited\"\nmost_held_flits = 0", "most_held_flits", "at least 1"),
             ("hit_saves = \"stages\"", "hit_saves", "without a predictor"),
             (

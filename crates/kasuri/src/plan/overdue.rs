@@ -124,7 +124,10 @@ mod tests {
                 assert_eq!(overdue.interval_ended(&Interval { end_cycle, ..Interval::default() }), Command::Continue);
             }
             assert_eq!(said.borrow().len(), notices, "{expected} {begun_before}");
-            assert!(said.borrow().iter().all(|said| said.contains("700 cycles so far; estimate: about ") && said.ends_with("; it waits")), "{said:?}");
+            assert!(
+                said.borrow().iter().all(|said| said.contains("700 cycles so far; estimate: about ") && said.ends_with("; it waits")),
+                "{said:?}"
+            );
         }
         let notice = |sentence: String| panic!("{sentence}");
         let mut unknown = OverdueWatch::new(Box::new(Endless), None, &notice);

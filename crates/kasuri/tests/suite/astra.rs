@@ -152,7 +152,9 @@ fn errors_are_named() {
             .contains("n.yml:2: npus_count has 2 entries")
     );
     assert!(network("topology: [ Mesh ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n").contains("n.yml:1: topology is `Mesh`"));
-    assert!(network("topology: [ Ring ]\nnpus_count: [ 9 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n").contains("t.8.et: there is no such file"));
+    assert!(
+        network("topology: [ Ring ]\nnpus_count: [ 9 ]\nbandwidth: [ 50 ]\nlatency: [ 5 ]\n").contains("t.8.et: there is no such file")
+    );
     assert!(
         network("topology: [ Ring, Ring ]\nnpus_count: [ 4, 2 ]\nbandwidth: [ 5, 5 ]\nlatency: [ 5, 5 ]\n").contains("one dimension only")
     );
