@@ -328,7 +328,8 @@ proptest! {
         }
         let whole = plain.iter().map(|one| one.arrived.packets * u64::from(flits)).sum::<u64>();
         prop_assert_eq!(plain.iter().map(|one| one.accepted_flits).sum::<u64>(), whole, "{}", text);
-        let counted = plain.iter().map(|one| one.counted_accepted_flits).max().unwrap();
+        // Counts begin again when measuring begins: those of a long warm-up may be higher.
+        let counted = plain.last().unwrap().counted_accepted_flits;
         prop_assert_eq!(outcome.accepted_flits.iter().sum::<u64>(), counted, "{}", text);
     }
 }
