@@ -300,3 +300,15 @@ def test_no_name_becomes_a_command_of_a_job(tmp_path, evil, place):
     answer = command("run", file.relative_to(folder), "--out", out, "--slurm-script", folder=folder, status=2)
     assert "control character" in answer.stderr
     assert answer.stdout == ""
+
+
+def test_a_damaged_experiment_is_not_believed(tmp_path):
+    kasuri.run(MESH, out=tmp_path / "out")
+    path = tmp_path / "out/effective.toml"
+    right = path.read_text()
+    path.write_text(right.replace("a small mesh", "a small mash"))
+    assert kasuri.read(tmp_path / "out").input_text == right
+    (tmp_path / "out/runs.json").unlink()
+    with pytest.raises(kasuri.ResultsError, match=r"effective\.toml: the file is damaged"):
+        _ = kasuri.read(tmp_path / "out").input_text
+    assert "effective.toml: the file is damaged" in command("pack", "out", folder=tmp_path, status=2).stderr

@@ -211,9 +211,12 @@ class Results(Sequence[dict[str, Any]]):
         names = (EFFECTIVE, "input.toml") if self.directory else ()
         path = next((self.directory / name for name in names if self.directory and (self.directory / name).exists()), None)
         try:
-            return path.read_text() if path else None
+            text = path.read_text() if path else None
         except (OSError, UnicodeDecodeError) as error:
             raise _damaged(Path(path or "."), error) from error
+        if path and text is not None and path.name == EFFECTIVE and (problem := _kasuri.damage(EFFECTIVE, text.encode())):
+            raise _damaged(path, problem)
+        return text
 
     @property
     def input(self) -> dict[str, Any]:
@@ -527,6 +530,8 @@ def _is_older(directory: Path, table: Mapping[str, Any]) -> bool:
     try:
         last = (directory / EFFECTIVE).read_text()
     except (OSError, UnicodeDecodeError):
+        return False
+    if _kasuri.damage(EFFECTIVE, last.encode()):
         return False
     return "input" in table and last not in (table["input"], *table.get("experiments", []))
 

@@ -58,8 +58,10 @@ pub(super) fn prepare(context: Context<'_>, model: &Model, with: &EndpointContex
     let prepared = model.prepare(context, "workload", with)?;
     let has_own_network = matches!(&prepared, Prepared::Machine(machine) if machine.packet_flits().is_none());
     if has_own_network && context.table("traffic")?.is_some() {
-        let problem =
-            format!("conflicts with endpoint.model = \"{}\", whose routers carry its programs' parcels alone; leave it out", model.name);
+        let problem = format!(
+            "conflicts with endpoint.model = \"{}\", and its routers carry only the parcels of its programs; leave it out",
+            model.name
+        );
         return Err(context.error("traffic", Part::Key, problem));
     }
     Ok(prepared)

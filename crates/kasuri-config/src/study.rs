@@ -562,8 +562,8 @@ fn check_classes(context: Context<'_>, classes: usize, of_users: bool) -> Result
     if classes <= MAX_CLASSES {
         return Ok(());
     }
-    let (key, whose) = if of_users { ("user", "the users' classes and workloads together") } else { ("traffic", "its classes") };
-    let problem = format!("has too many classes of traffic: {whose} are {classes}; there may be {MAX_CLASSES}");
+    let (key, counted) = if of_users { ("user", "the users' classes and workloads together") } else { ("traffic", "its classes") };
+    let problem = format!("has too many classes of traffic: {counted} are {classes}; at most {MAX_CLASSES} are possible");
     Err(context.error(key, Part::Key, problem))
 }
 

@@ -113,13 +113,13 @@ pub(super) fn check_no_change_of_ports(context: Context<'_>, wired: &Wired) -> R
 fn knows_one_port(context: Context<'_>, wired: &Wired, key: &str, reason: &str) -> ConfigError {
     let what = if key == "faults" { "has something that changes during the run, which " } else { "" };
     let problem = format!(
-        "{what}does not go with terminals with several ports ({}): {reason}; take a network whose terminals have one",
+        "{what}does not go with terminals with several ports ({}): {reason}; take a network with one port per terminal",
         wired.terminals.name()
     );
     context.error(key, Part::Key, problem)
 }
 
-/// Refuses what is down if it cuts a terminal off from another, whatever ports they take.
+/// Refuses failed components that cut a terminal off from another by all of their ports.
 pub(super) fn check_reachable(context: Context<'_>, wired: &Wired) -> Result<(), ConfigError> {
     let Some((from, to)) = wired.ports.as_ref().and_then(|ports| ports.separated()) else { return Ok(()) };
     let [from, to] = [from, to].map(|terminal| wired.terminals.terminal_name(terminal));

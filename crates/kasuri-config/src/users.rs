@@ -103,7 +103,7 @@ pub(super) fn read(
 }
 
 fn translation(context: Context<'_>, units: Units) -> Result<(Costs, Addresses), ConfigError> {
-    // Nobody asked what translating costs.
+    // Without the section translation is free.
     let Some(table) = context.table("translation")? else { return Ok((Costs::FREE, Addresses::default())) };
     let section = Section::new(context, "translation", table);
     let keys: TranslationSection = section.whole()?;

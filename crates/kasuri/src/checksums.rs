@@ -9,6 +9,9 @@ use std::io::{self, BufWriter, Write};
 /// The key of the checksum of a row, a table or a list.
 pub(crate) const CHECKSUM: &str = "checksum";
 
+/// What is wrong with a file that has another checksum than its content.
+const DIFFERS: &str = "the file is damaged (its checksum differs)";
+
 /// The CRC-32 of a file, as eight hexadecimal digits.
 pub(crate) fn checksum(bytes: &[u8]) -> Value {
     let mut sum = Crc32Writer::default();
@@ -39,6 +42,21 @@ pub(crate) fn is_whole(object: &Value) -> bool {
     object.get(CHECKSUM).is_none_or(|found| *found == checksum_of_object(object))
 }
 
+/// The start of the last line of a text that has its checksum: a comment in TOML.
+const TEXT_CHECKSUM: &str = "# checksum ";
+
+/// A text in TOML with its checksum.
+pub(crate) fn sealed_text(text: &str) -> String {
+    let mut sum = Crc32Writer::default();
+    sum.0.update(text.as_bytes());
+    format!("{text}{TEXT_CHECKSUM}{}\n", sum.text())
+}
+
+/// True if a text has the right checksum.
+pub(crate) fn is_whole_text(text: &str) -> bool {
+    text.rsplit_once(TEXT_CHECKSUM).is_some_and(|(own, _)| sealed_text(own) == text)
+}
+
 /// The checksum of a row.
 pub(crate) fn checksum_of_row(row: &RunRow) -> Value {
     checksum_of(row.columns())
@@ -62,7 +80,7 @@ pub(crate) fn read_row(key: &str, bytes: &[u8]) -> Result<RunRow, String> {
         return Err(format!("the file holds another run, `{}`", row.key()));
     }
     if row.get(CHECKSUM) != &checksum_of_row(&row) {
-        return Err("the file is damaged (its checksum differs)".to_owned());
+        return Err(DIFFERS.to_owned());
     }
     Ok(row)
 }
@@ -160,7 +178,7 @@ impl Write for Crc32Writer {
 pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
     let table: Value = serde_json::from_slice(bytes).map_err(|error| format!("the file is damaged ({error})"))?;
     if !is_whole(&table) {
-        return Err("the file is damaged (its checksum differs)".to_owned());
+        return Err(DIFFERS.to_owned());
     }
     let rows = table.get("runs").and_then(Value::as_array).ok_or("it has no list `runs`")?;
     let runs = rows
@@ -173,13 +191,14 @@ pub(crate) fn read_table(bytes: &[u8]) -> Result<Table, String> {
     Ok(Table { runs, input: text("input"), experiments, origin: text("origin"), is_changed: false })
 }
 
-/// Describes the damage of a file of a folder of results in a phrase: `runs.json`, `runs/KEY.json` or `networks/ID.json`. Rows of an older
-/// Kasuri have no checksum and are accepted: they are readable, although runs no longer reuse them.
+/// Describes the damage of a file of a folder of results in a phrase: `runs.json`, `effective.toml`, `runs/KEY.json` or `networks/ID.json`.
+/// Rows of an older Kasuri have no checksum and are accepted: they are readable, although runs no longer reuse them.
 pub fn damage(path: &str, bytes: &[u8]) -> Option<String> {
     let name = |folder: &str| path.strip_prefix(folder)?.strip_suffix(".json");
     match (name("runs/"), name("networks/")) {
         (Some(key), _) => read_row(key, bytes).err().filter(|_| !is_older(bytes)),
         (_, Some(id)) => (network_id(bytes) != id).then(|| "the file is damaged (it is not the network of its name)".to_owned()),
+        _ if path.ends_with(".toml") => (!is_whole_text(&String::from_utf8_lossy(bytes))).then(|| DIFFERS.to_owned()),
         _ => read_table(bytes).err(),
     }
 }
@@ -227,6 +246,19 @@ mod tests {
         assert_eq!(read_table(&text).unwrap().runs, rows);
         for (text, problem) in [("{\"rows\": []}", "no list `runs`"), ("{\"runs\": [1]}", "is not an object"), ("{", "damaged")] {
             assert!(damage("runs.json", text.as_bytes()).unwrap().contains(problem), "{text}");
+        }
+    }
+
+    proptest! {
+        /// A changed bit of an experiment is found wherever it is, also in the checksum.
+        #[test]
+        fn a_flipped_bit_of_an_experiment_is_found(place in 0.0..1.0_f64, bit in 0u32..7) {
+            let text = sealed_text("title = \"x\"\n# checksum of nothing\n");
+            prop_assert!(is_whole_text(&text));
+            let mut bytes = text.into_bytes();
+            let place = (bytes.len() as f64 * place) as usize;
+            bytes[place] ^= 1 << bit;
+            prop_assert!(!is_whole_text(&String::from_utf8(bytes).unwrap()));
         }
     }
 

@@ -5,7 +5,7 @@
 //! OUT/plan.jsonl     a line about the whole (version, number of runs), then a line for each run: its key, the head of its row, its cost
 //! ```
 
-use crate::checksums::{Table, is_whole, read_table, sealed};
+use crate::checksums::{Table, damage, is_whole, read_table, sealed};
 use crate::estimate::{Costs, Total, Work};
 use crate::input::{FolderFiles, KNOWN, read_experiment};
 use crate::plan::{RESULTS_VERSION, RunError, Runs, Summary, assignments};
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
@@ -477,6 +478,10 @@ pub fn planned_runs(folder: &Path) -> Result<Vec<PlannedRun>, String> {
     let path = folder.join(EFFECTIVE);
     if !path.is_file() {
         return Ok(Vec::new());
+    }
+    let problem = fs::read(&path).map_or_else(|error| Some(error.to_string()), |bytes| damage(EFFECTIVE, &bytes));
+    if let Some(problem) = problem {
+        return Err(format!("{}: {problem}", path.display()));
     }
     let (document, _) = read_experiment(&path, &[]).map_err(|error| error.to_string())?;
     let files = FolderFiles::next_to(&path).with_copies_of(&document).map_err(|error| error.to_string())?;

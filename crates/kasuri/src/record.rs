@@ -1,6 +1,7 @@
 //! The record of an experiment in its folder of results: one runnable file with all settings, and copies of the files that it names, so
 //! that the folder is complete.
 
+use crate::checksums::sealed_text;
 use crate::copies::copy_name;
 use crate::plan::{RunError, Runs};
 use crate::store::{FILES, Store, StoreError};
@@ -22,7 +23,7 @@ pub(crate) fn keep(runs: &Runs<'_>, store: &Store) -> Result<String, RunError> {
         keep_file(runs, store, name, &copy)?;
         copies.insert(name.to_owned(), format!("{FILES}/{copy}"));
     }
-    let text = format!("{HEAD}{}", runs.document().effective(copies)?);
+    let text = sealed_text(&format!("{HEAD}{}", runs.document().effective(copies)?));
     store.keep_effective(&text)?;
     Ok(text)
 }

@@ -28,10 +28,11 @@ struct Terminal {
     node_guid: Option<u64>,
 }
 
-/// Who has a LID.
+/// The owner of a LID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    Nobody,
+    /// No node that is known.
+    Unknown,
     Terminal(u32),
     /// A switch, or an adapter that is left out.
     Other,
@@ -68,7 +69,7 @@ impl Addresses {
     }
 
     fn owner(&self, lid: u32) -> Owner {
-        self.owners.get(lid as usize).copied().unwrap_or(Owner::Nobody)
+        self.owners.get(lid as usize).copied().unwrap_or(Owner::Unknown)
     }
 }
 
@@ -89,9 +90,9 @@ impl Owners<'_> {
         }
         for lid in first..first + count {
             if self.owners.len() <= lid as usize {
-                self.owners.resize(lid as usize + 1, Owner::Nobody);
+                self.owners.resize(lid as usize + 1, Owner::Unknown);
             }
-            if self.owners[lid as usize] != Owner::Nobody {
+            if self.owners[lid as usize] != Owner::Unknown {
                 let problem = format!("has LID {lid}, which line {} has, too", self.lines.get(&lid).copied().unwrap_or(0));
                 return Err(self.discovery.error(line, problem));
             }
@@ -142,7 +143,7 @@ impl Reading<'_> {
         let terminal = match self.addresses.owner(row.lid) {
             Owner::Terminal(terminal) => TerminalId(terminal),
             Owner::Other => return Ok(()),
-            Owner::Nobody => {
+            Owner::Unknown => {
                 *self.strangers.entry(row.lid).or_default() += 1;
                 return Ok(());
             }
@@ -244,7 +245,7 @@ impl Plan<'_> {
     fn level(&self, tables: &mut ForwardingTables, level: service_levels::Level) -> Result<(), String> {
         let Owner::Terminal(destination) = self.addresses.owner(level.destination) else {
             return match self.addresses.owner(level.destination) {
-                Owner::Nobody => Err(format!("names unknown destination LID {}", level.destination)),
+                Owner::Unknown => Err(format!("names unknown destination LID {}", level.destination)),
                 _ => Ok(()),
             };
         };
@@ -254,7 +255,7 @@ impl Plan<'_> {
             Source::Lid(lid) => match self.addresses.owner(lid) {
                 Owner::Terminal(source) => tables.set_level(TerminalId(source), address, level.level),
                 Owner::Other => {}
-                Owner::Nobody => return Err(format!("names unknown source LID {lid}")),
+                Owner::Unknown => return Err(format!("names unknown source LID {lid}")),
             },
             Source::Guid(guid) => {
                 let is_meant = |terminal: &Terminal| terminal.node_guid == Some(guid) || terminal.port_guid == Some(guid);

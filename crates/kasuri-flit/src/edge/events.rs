@@ -32,7 +32,7 @@ impl<L: RouterState> Tile<'_, L> {
         self.statistics.balance.draining_live -= i64::from(is_waited_for && !comes_again);
     }
 
-    /// A terminal finds a packet damaged whose tail has arrived. None of its flits has been counted: [`Statistics::counts_whole_packets`].
+    /// A terminal discards a damaged packet when its tail arrives. None of its flits has been counted: [`Statistics::counts_whole_packets`].
     ///
     /// [`Statistics::counts_whole_packets`]: crate::state::statistics::Statistics::counts_whole_packets
     #[cold]

@@ -7,7 +7,7 @@ use kasuri_network::memory::{Column, GrowingColumn, large_vec};
 use kasuri_network::network::Network;
 use smallvec::{Array, SmallVec};
 
-/// Nobody, never.
+/// No entry, or never.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A parcel that waits at a channel. 12 bytes.

@@ -355,7 +355,7 @@ impl Network {
         (place.router(), place.port())
     }
 
-    /// Router ports besides the first that all terminals have together: 0 in a network whose terminals have one port each.
+    /// Router ports besides the first that all terminals have together: 0 in a network with one port per terminal.
     ///
     /// Channels are numbered for first ports alone: a terminal has one injection and one ejection channel.
     pub fn further_home_count(&self) -> u32 {

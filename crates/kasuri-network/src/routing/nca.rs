@@ -50,7 +50,7 @@ impl RoutingAlgorithm for Nca {
             return Err(RoutingError::Mismatch {
                 routing: Self::NAME,
                 network: network.name().to_owned(),
-                problem: "it needs a fat tree, an xgft or a leaf-spine network whose terminals have one port".to_owned(),
+                problem: "it needs a fat tree, an xgft, or a leaf-spine network with one port per terminal".to_owned(),
             });
         };
         let below: Vec<Divisor> = (0..levels).map(|level| Divisor::new(down.pow(level))).collect();

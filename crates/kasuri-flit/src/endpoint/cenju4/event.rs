@@ -113,7 +113,7 @@ impl Times {
         }
     }
 
-    /// A read of main memory of so many double words.
+    /// A read of this many double words of main memory.
     pub(super) fn memory_read(&self, words: u64) -> Time {
         self.memory + words * self.beat
     }

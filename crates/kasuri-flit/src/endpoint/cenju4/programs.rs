@@ -62,10 +62,10 @@ impl Simulation<'_> {
                 let mut missing = faults.clone();
                 for found in station.node.faults() {
                     let place = missing.iter().position(|fault| *fault == found);
-                    missing.swap_remove(place.ok_or_else(|| format!("the operating system was told that {found}"))?);
+                    missing.swap_remove(place.ok_or_else(|| format!("an unexpected fault was reported: {found}"))?);
                 }
                 if let Some(fault) = missing.first() {
-                    return Err(format!("nobody was told that {fault}"));
+                    return Err(format!("a fault was not reported: {fault}"));
                 }
             }
             Op::Busy { ns } => return Ok(Then::After(picoseconds(ns))),

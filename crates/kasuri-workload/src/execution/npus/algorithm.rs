@@ -86,7 +86,7 @@ impl Volley {
     pub fn message(&self, number: u32) -> Sending {
         let destination = self.place.at_distance(number + 1, self.up);
         let Self { source, tag, bytes, left, .. } = *self;
-        Sending { source, destination, tag, bytes, sent: Done::Nobody, exchanged: false, anonymous: Some(left) }
+        Sending { source, destination, tag, bytes, sent: Done::Silent, exchanged: false, anonymous: Some(left) }
     }
 
     /// Who sends the like of message `number` to the NPU.

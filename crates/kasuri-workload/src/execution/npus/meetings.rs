@@ -110,7 +110,7 @@ impl<O: Outside> Npus<'_, O> {
     /// A message was sent, or received.
     pub fn tell(&mut self, npu: u32, done: Done) {
         match done {
-            Done::Nobody => {}
+            Done::Silent => {}
             Done::Node(node) => self.node_ends(npu, node),
             Done::Stream(stream) => self.stream_receives(stream),
             Done::Custom(stream, node) => self.custom_ends(stream, node),

@@ -1,10 +1,10 @@
 //! Messages that NPUs send, and who is notified of an arrival.
 
-/// Whom to tell that a message has arrived.
+/// The receiver of the notice that a message has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Nobody.
-    Nobody,
+    /// No notice.
+    Silent,
     /// A node of the NPU's own trace.
     Node(u32),
     /// A phase of a collective.
@@ -24,7 +24,7 @@ pub struct Sending {
     pub tag: u32,
     /// Its size.
     pub bytes: u64,
-    /// Whom to tell when it has arrived, at the source.
+    /// The receiver of the notice at the source when it has arrived.
     pub sent: Done,
     /// Where one NPU stands for all: what is sent to one comes back from it, not from the other side.
     pub exchanged: bool,

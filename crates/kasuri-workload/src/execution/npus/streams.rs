@@ -203,7 +203,7 @@ impl<O: Outside> Npus<'_, O> {
         let (npu, tag, exchanged, left) = (state.npu, state.tag, phase.exchanged, state.phases.len() as u32);
         let Exchange { to, from, bytes, anonymous } = exchange;
         let anonymous = anonymous.then_some(left);
-        self.send(Sending { source: npu, destination: to, tag, bytes, sent: Done::Nobody, exchanged, anonymous });
+        self.send(Sending { source: npu, destination: to, tag, bytes, sent: Done::Silent, exchanged, anonymous });
         self.receive(npu, from, tag, bytes, Done::Stream(stream), anonymous);
         true
     }
@@ -255,12 +255,12 @@ impl<O: Outside> Npus<'_, O> {
         match (before, parent) {
             (TreeState::Begin, _) => children.iter().for_each(|&child| self.receive(npu, child, tag, bytes, Done::Stream(stream), None)),
             (TreeState::ToParent, Some(parent)) => {
-                self.send_to(npu, parent, tag, bytes, Done::Nobody);
+                self.send_to(npu, parent, tag, bytes, Done::Silent);
                 self.receive(npu, parent, tag, bytes, Done::Stream(stream), None);
             }
             _ => {
                 if before == TreeState::ToChildren {
-                    children.iter().for_each(|&child| self.send_to(npu, child, tag, bytes, Done::Nobody));
+                    children.iter().for_each(|&child| self.send_to(npu, child, tag, bytes, Done::Silent));
                 }
                 self.proceed(stream);
             }

@@ -90,7 +90,7 @@ pub(crate) const MACHINE: &[Excuse] = &[
         "the router before chooses the queue, and with it the port",
     ),
     (&["router.vc_per_destination"], "whose requests and replies keep apart", "replies that wait behind requests would wait for ever"),
-    (&["traffic"], "whose routers carry its programs' parcels alone", "the machine's routers know no other packets"),
+    (&["traffic"], "its routers carry only the parcels of its programs", "the machine's routers know no other packets"),
     (&["traffic"], "users.isolation leaves this user", "a user that is kept apart has no other virtual channels"),
     (&["workload.trace", "workload.dimensions"], " ranks; the network has ", "a program has so many ranks, each of which needs a terminal"),
     (
