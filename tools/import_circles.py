@@ -22,7 +22,7 @@ Module = tuple[str, ...]
 Graph = dict[Module, set[Module]]
 
 UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\n)*mod \w+ \{", re.MULTILINE)
-COMMENT_OR_STRING = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"')
+NO_CODE = re.compile(r'//[^\n]*|"(?:\\.|[^"\\])*"|\bpub\(in [\w:]+\)')
 USE = re.compile(r"\buse\s+([^;]+);")
 PATH = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
 HEAD = re.compile(r"(?<![\w:])(\w+)::")
@@ -40,8 +40,8 @@ def modules(source: Path) -> dict[Module, Path]:
 
 
 def code(file: Path) -> str:
-    """The text of a file without unit tests, comments and strings."""
-    return COMMENT_OR_STRING.sub("", UNIT_TESTS.split(file.read_text(), maxsplit=1)[0])
+    """The text of a file without unit tests, comments, strings and the paths of visibilities."""
+    return NO_CODE.sub("", UNIT_TESTS.split(file.read_text(), maxsplit=1)[0])
 
 
 def leaves(tree: str) -> Iterator[str]:

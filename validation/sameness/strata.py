@@ -12,6 +12,7 @@ import json
 import random
 import re
 import sys
+import tomllib
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -342,12 +343,25 @@ def layout(name: str) -> Experiment:
 
 
 @functools.cache
+def matrix() -> str:
+    """Read the source of the pairwise matrix."""
+    return (ROOT / "crates/kasuri/tests/suite/matrix/values.rs").read_text()
+
+
+def base() -> dict[str, dict[str, str]]:
+    """Read the base of the matrix: the text of each key's value by section."""
+    sections = tomllib.loads(re.search(r'BASE: &str = r#"(.*?)"#;', matrix(), re.DOTALL)[1])
+    return {section: {key: json.dumps(value) for key, value in keys.items()} for section, keys in sections.items()}
+
+
+@functools.cache
 def values() -> dict[str, tuple[str, tuple[str, ...], str]]:
     """Read the values of the pairwise matrix: family, assignments and engine of each by name."""
-    source = (ROOT / "crates/kasuri/tests/suite/matrix/values.rs").read_text()
-    users = re.search(r'const TWO_USERS: &str = "(.*)";', source)[1]
+    users = re.search(r'const TWO_USERS: &str = "(.*)";', matrix())[1]
     found = {}
-    for kind, first, name, assignments in re.findall(r'^    (value|of_engine)\("([^"]*)", "([^"]*)", &\[(.*)\]\),$', source, re.MULTILINE):
+    for kind, first, name, assignments in re.findall(
+        r'^    (value|of_engine)\("([^"]*)", "([^"]*)", &\[(.*)\]\),$', matrix(), re.MULTILINE
+    ):
         words = tuple(json.loads("[" + assignments.replace("TWO_USERS", json.dumps(users)) + "]"))
         family, engine = ("engine", first) if kind == "of_engine" else (first, "")
         found[f"{family}: {name}"] = (family, words, engine)
@@ -365,42 +379,33 @@ def pairs() -> list[str]:
     return [name for name in names if zlib.crc32(name.encode()) % PAIRS_PER_SAMPLE == 0]
 
 
-BASE = {
-    "network": {"topology": "'mesh'", "dimensions": "[4, 4]"},
-    "routing": {"algorithm": "'dimension-order'"},
-    "router": {"virtual_channels": "4", "buffer_flits": "9"},
-    "traffic": {"pattern": "'uniform'", "load": "0.1", "packet_flits": "3"},
-    "measure": {"warmup": "50", "cycles": "150", "max_cycles": "1500"},
-}
-
-
 def pair(name: str) -> Experiment:
     """Write the base of the matrix with two values: assignments with `?` first, `-key` takes a key out."""
     _, engine, both = name.split("/", 2)
-    base = {section: dict(keys) for section, keys in BASE.items()}
+    sections = base()
     words = [word for value in both.split(" & ") for word in values()[value][1]]
     families = [values()[value][0] for value in both.split(" & ")]
     if "users" in families or ("-traffic" in words and not any(family.startswith("traffic") for family in families)):
-        del base["traffic"]
+        del sections["traffic"]
     top: list[str] = []
     for word in sorted((word for word in words if word != "-traffic"), key=lambda word: word[0] != "?"):
         if word.startswith("-"):
             section, key = word[1:].split(".")
-            base.get(section, {}).pop(key, None)
+            sections.get(section, {}).pop(key, None)
             continue
         path, value = word.removeprefix("?").split("=", 1)
         section, _, key = path.partition(".")
         if key:
-            base.setdefault(section, {})[key] = value
+            sections.setdefault(section, {})[key] = value
         else:
-            base.pop(section, None)
+            sections.pop(section, None)
             top.append(f"{section} = {value}")
     whole = {line.split(" = ")[0]: line for line in top}
     lines = [f'engine = "{engine}"', *whole.values()]
     # A section that one value writes whole takes further keys of the other one by dotted paths only where TOML allows: those are left out.
     lines += [
         f"[{section}]\n" + "\n".join(f"{key} = {value}" for key, value in keys.items())
-        for section, keys in base.items()
+        for section, keys in sections.items()
         if section not in whole
     ]
     return Experiment("\n".join(lines) + "\n")
